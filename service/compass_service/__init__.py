@@ -1,0 +1,1 @@
+"""The session-trace server: mapper, session log, sessions, subscriptions, doors."""

@@ -1,0 +1,1 @@
+"""The gRPC servicers: they translate, delegate, and decide nothing."""

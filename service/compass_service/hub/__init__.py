@@ -1,0 +1,1 @@
+"""Subscriptions: catch-up from the log, fan-out through lanes, and pacing."""

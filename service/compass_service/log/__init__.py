@@ -1,0 +1,1 @@
+"""The session log: append batches of already serialized frames, read from a seq."""

@@ -1,0 +1,1 @@
+"""Inner events in, frames out. Pure: no I/O and no clock."""

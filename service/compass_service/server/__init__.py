@@ -1,0 +1,1 @@
+"""Wiring, lifecycle, configuration and observability."""

@@ -1,0 +1,1 @@
+"""Sessions: the single writer of each, and the registry that keeps them."""
