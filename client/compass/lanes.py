@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from compass.v1 import compass_pb2 as pb
+from compass.v1 import run_event_pb2
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ def is_priority(frame: pb.AgentSessionFrame) -> bool:
     return kind in _PRIORITY_EVENTS
 
 
-def _is_priority_run_event(event: pb.SessionRunEvent) -> bool:
+def _is_priority_run_event(event: run_event_pb2.SessionRunEvent) -> bool:
     detail = event.WhichOneof("detail")
     if detail is None:
         return False

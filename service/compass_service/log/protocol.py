@@ -129,7 +129,7 @@ class SessionLog(Protocol):
         ...
 
     async def list(self, *, limit: int, before: tuple[int, str] | None = None) -> Sequence[StoredSession]:
-        """List sessions, newest change first; `before` = (updated_unix_ms, session_id) of the last one of the page before."""
+        """List sessions, newest change first, after the (updated_unix_ms, session_id) that ended the page before."""
         ...
 
     async def trim(self, *, now_unix_ms: int) -> Sequence[str]:
