@@ -82,6 +82,13 @@ class LogClosedError(LogError):
         super().__init__("the session log is closed")
 
 
+class LogReadError(LogError):
+    """The storage failed under a read. The cause is in the service's own log; a retry may help."""
+
+    def __init__(self) -> None:
+        super().__init__("the session log could not be read")
+
+
 class DataDirLockedError(LogError):
     """Another process holds the data directory."""
 
