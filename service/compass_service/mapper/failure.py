@@ -1,0 +1,183 @@
+"""The failure rule: a failed or aborted message surfaces exactly once, whatever forms the agent reports it in.
+
+For one failure: message_end INCOMPLETE if anything of the message was shown, then session_error, then for an error (never
+for an abort) state ERRORED. Activity IDLE, if it is due, comes last.
+"""
+
+from compass.failures import Category, Verdict
+from compass.v1 import compass_pb2 as pb
+from compass_service.mapper import activity, inner, stream, tools
+from compass_service.mapper.content import has_tool_call, text_of, thinking_of
+from compass_service.mapper.failure_text import Prose, prose_of, read_text, verdict_of
+from compass_service.mapper.numbers import status_of, usage_of
+from compass_service.mapper.writer import FrameWriter
+
+EMPTY_COMPLETION = "empty completion"
+USER_INTERRUPT = "Interrupted by user"
+"""What one agent family writes, always, when its user aborts."""
+_ORIGINS = {
+    "user": pb.SESSION_ABORT_ORIGIN_USER,
+    "steer": pb.SESSION_ABORT_ORIGIN_STEER,
+    "watchdog": pb.SESSION_ABORT_ORIGIN_WATCHDOG,
+    "timeout": pb.SESSION_ABORT_ORIGIN_WATCHDOG,
+    "shutdown": pb.SESSION_ABORT_ORIGIN_SHUTDOWN,
+}
+
+
+def open_chance(writer: FrameWriter) -> None:
+    """Let the next failure be a new one."""
+    state = writer.state
+    state.failed = False
+    state.failure_event_id = ""
+    state.message_ended = False
+
+
+def stream_error(writer: FrameWriter, update: inner.StreamError) -> None:
+    """Apply the rule to a failure that is told inside the stream."""
+    message = update.error or inner.Message()
+    reason = update.reason or message.stop_reason
+    _fail(writer, message, was_aborted=reason == "aborted")
+
+
+def message_failed(writer: FrameWriter, message: inner.Message) -> None:
+    """Apply the rule to a message that ended in a failure."""
+    _fail(writer, message, was_aborted=message.stop_reason == "aborted")
+
+
+def empty_completion(writer: FrameWriter, message: inner.Message) -> None:
+    """Apply the rule to a message that ended normally and says nothing."""
+    if not writer.state.failed:
+        usage_of(writer.state, message.usage)
+        end_unfinished(writer, pb.SESSION_STOP_REASON_ERROR)
+        surface_error(writer, Prose(EMPTY_COMPLETION, 0), Verdict(Category.MALFORMED_RESPONSE, retryable=True))
+
+
+def end_message(
+    writer: FrameWriter,
+    outcome: pb.SessionMessageOutcome.ValueType,
+    stop_reason: pb.SessionStopReason.ValueType,
+    *,
+    usage: pb.SessionUsage | None = None,
+) -> str:
+    """Close the open message. Its end is a frame only if something of it was shown; then its id is returned."""
+    state = writer.state
+    message, state.message = state.message, None
+    state.message_ended = True
+    if message is None or not message.has_chunk:
+        return ""
+    end = pb.SessionMessageEnd(message_id=message.message_id, outcome=outcome, stop_reason=stop_reason, usage=usage)
+    writer.event(pb.SessionEvent(message_end=end))
+    return message.message_id
+
+
+def end_unfinished(
+    writer: FrameWriter,
+    stop_reason: pb.SessionStopReason.ValueType,
+    usage: pb.SessionUsage | None = None,
+) -> str:
+    """Close the open message as INCOMPLETE, as `end_message` does."""
+    message = writer.state.message
+    if message is not None:
+        stream.flush(writer, message)
+    return end_message(writer, pb.SESSION_MESSAGE_OUTCOME_INCOMPLETE, stop_reason, usage=usage)
+
+
+def abandon_message(writer: FrameWriter) -> None:
+    """Close a message whose end never came, because the agent went on without it."""
+    if writer.state.message is not None:
+        end_unfinished(writer, pb.SESSION_STOP_REASON_UNSPECIFIED)
+
+
+def surface_error(
+    writer: FrameWriter,
+    prose: Prose,
+    verdict: Verdict,
+    *,
+    message_id: str = "",
+    status: int | None = None,
+    is_providers: bool = True,
+) -> None:
+    """Write a failure and the state it leads to."""
+    state = writer.state
+    error = pb.SessionError(
+        kind=pb.SESSION_ERROR_KIND_ERROR,
+        message=prose.text,
+        status=status,
+        category=verdict.category.value,
+        retryable=verdict.retryable and not message_id,
+        retry_after_ms=verdict.retry_after_ms,
+        message_id=message_id,
+        provider=state.provider if is_providers else "",
+        model=state.model if is_providers else "",
+    )
+    state.failed = state.retry_failed = True
+    state.counts.errors += 1
+    state.failure_event_id = writer.event(pb.SessionEvent(session_error=error), original_bytes=prose.original_bytes)
+    writer.enter(pb.AGENT_SESSION_STATE_ERRORED)
+    activity.rest(writer)
+
+
+def surface_abort(
+    writer: FrameWriter,
+    prose: Prose,
+    *,
+    message_id: str = "",
+    origin: pb.SessionAbortOrigin.ValueType = pb.SESSION_ABORT_ORIGIN_UNSPECIFIED,
+) -> None:
+    """Write an abort. It leads to no state."""
+    state = writer.state
+    if state.abort_asked:
+        origin = pb.SESSION_ABORT_ORIGIN_USER
+    error = pb.SessionError(
+        kind=pb.SESSION_ERROR_KIND_ABORTED,
+        message=prose.text,
+        message_id=message_id,
+        provider=state.provider,
+        model=state.model,
+        abort_origin=origin,
+    )
+    state.failed = state.retry_failed = True
+    state.abort_asked = state.abort_seen = False
+    state.failure_event_id = ""
+    state.counts.aborts += 1
+    writer.event(pb.SessionEvent(session_error=error), original_bytes=prose.original_bytes)
+
+
+def _fail(writer: FrameWriter, message: inner.Message, *, was_aborted: bool) -> None:
+    state = writer.state
+    if state.failed:
+        return
+    state.provider = message.provider or state.provider
+    state.model = message.model or state.model
+    _add_what_was_lost(writer, message)
+    usage = usage_of(state, message.usage)
+    text = read_text(message.error_message)
+    if was_aborted:
+        message_id = end_unfinished(writer, pb.SESSION_STOP_REASON_ABORTED, usage)
+        tools.fail_open(writer)
+        surface_abort(writer, prose_of(text), message_id=message_id, origin=_origin(message, text))
+        activity.rest(writer)
+    else:
+        message_id = end_unfinished(writer, pb.SESSION_STOP_REASON_ERROR, usage)
+        status = status_of(message.error_status)
+        verdict = verdict_of(text, provider=state.provider, status=status)
+        surface_error(writer, prose_of(text), verdict, message_id=message_id, status=status)
+
+
+def _add_what_was_lost(writer: FrameWriter, message: inner.Message) -> None:
+    """Add text that the producer had to drop. Else nothing is added: what a failed message holds beyond what was
+
+    streamed may be failure text.
+    """
+    opened = writer.state.message
+    if opened is None:
+        return
+    opened.has_chunk = opened.has_chunk or has_tool_call(message)
+    if opened.was_thinned:
+        stream.complete(writer, opened, thinking=thinking_of(message), text=text_of(message))
+
+
+def _origin(message: inner.Message, text: str) -> pb.SessionAbortOrigin.ValueType:
+    if text == USER_INTERRUPT and not message.abort_origin:
+        return pb.SESSION_ABORT_ORIGIN_USER
+    return _ORIGINS.get(message.abort_origin.lower(), pb.SESSION_ABORT_ORIGIN_UNSPECIFIED)

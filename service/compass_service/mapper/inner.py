@@ -1,0 +1,391 @@
+"""Inner events as the mapper reads them. What is not declared here is skipped by the decoder, never built.
+
+Every field has a default, so that a missing one is no error. `object` marks what agents write in more than one type.
+"""
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+
+class Read(msgspec.Struct, rename="camel", gc=False):
+    """Base of what is read: camelCase on the wire, nothing required."""
+
+
+class Tagged(Read, tag_field="type"):
+    """Base of what is told apart by its `type`."""
+
+
+class Block(Read):
+    """One content block of a message or a tool result."""
+
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+
+
+class Cost(Read):
+    """What a message cost, in dollars."""
+
+    total: float = 0.0
+
+
+class MessageUsage(Read):
+    """What a message used."""
+
+    input: float = 0
+    output: float = 0
+    cache_read: float = 0
+    cache_write: float = 0
+    cost: Cost | None = None
+
+
+class Injection(Read):
+    """How and by whom a message was put into a running session."""
+
+    kind: str = ""
+    from_handle: str = msgspec.field(default="", name="from")
+    traceparent: str = ""
+
+
+class Message(Read):
+    """A user, assistant, tool-result or other message."""
+
+    role: str = ""
+    content: str | list[Block] = ""
+    timestamp: float = 0
+    provider: str = ""
+    model: str = ""
+    usage: MessageUsage | None = None
+    stop_reason: str = ""
+    error_message: object = None
+    error_status: object = None
+    abort_origin: str = ""
+    failure: object = None
+    steering: bool = False
+    deliver_as: str = ""
+    injection: Injection | None = None
+    display: bool = True
+
+
+class TextDelta(Tagged, tag="text_delta"):
+    """A piece of the answer."""
+
+    delta: str = ""
+    content_index: int = 0
+
+
+class ThinkingDelta(Tagged, tag="thinking_delta"):
+    """A piece of the reasoning."""
+
+    delta: str = ""
+    content_index: int = 0
+
+
+class TextEnd(Tagged, tag="text_end"):
+    """The end of a block of the answer."""
+
+    content: str = ""
+    content_index: int = 0
+
+
+class ThinkingEnd(Tagged, tag="thinking_end"):
+    """The end of a block of the reasoning."""
+
+    content: str = ""
+    content_index: int = 0
+
+
+class StreamError(Tagged, tag="error"):
+    """A failure or an abort, told inside the stream."""
+
+    reason: str = ""
+    error: Message | None = None
+
+
+class ToolCallStart(Tagged, tag="toolcall_start"):
+    """A tool call begins in the answer."""
+
+
+class ToolCallDelta(Tagged, tag="toolcall_delta"):
+    """A piece of a tool call."""
+
+
+class ToolCallEnd(Tagged, tag="toolcall_end"):
+    """A tool call is whole."""
+
+
+class TextStart(Tagged, tag="text_start"):
+    """Says nothing that its deltas do not."""
+
+
+class ThinkingStart(Tagged, tag="thinking_start"):
+    """Says nothing that its deltas do not."""
+
+
+class StreamStart(Tagged, tag="start"):
+    """Says nothing that message_start does not."""
+
+
+class StreamDone(Tagged, tag="done"):
+    """Says nothing that message_end does not."""
+
+
+Update: TypeAlias = (
+    TextDelta
+    | ThinkingDelta
+    | TextEnd
+    | ThinkingEnd
+    | StreamError
+    | ToolCallStart
+    | ToolCallDelta
+    | ToolCallEnd
+    | TextStart
+    | ThinkingStart
+    | StreamStart
+    | StreamDone
+)
+
+
+class MessageUpdate(Tagged, tag="message_update"):
+    """Something of the open assistant message. Its cumulative `message` and `partial` are not read."""
+
+    assistant_message_event: Update | None = None
+
+
+class MessageStart(Tagged, tag="message_start"):
+    """A message begins."""
+
+    message: Message | None = None
+
+
+class MessageEnd(Tagged, tag="message_end"):
+    """A message is whole, or failed."""
+
+    message: Message | None = None
+
+
+class AgentStart(Tagged, tag="agent_start"):
+    """A run begins."""
+
+
+class TurnStart(Tagged, tag="turn_start"):
+    """A turn of a run begins."""
+
+
+class TurnEnd(Tagged, tag="turn_end"):
+    """Repeats what message_end said."""
+
+
+class AgentEnd(Tagged, tag="agent_end"):
+    """A run is over; perhaps not the user's turn."""
+
+    will_retry: bool = False
+    is_terminal: bool = True
+
+
+class AgentSettled(Tagged, tag="agent_settled"):
+    """The user's turn is over."""
+
+
+class EditArgs(Read):
+    """One replacement that a tool call asks for."""
+
+    old_text: str | None = None
+    new_text: str | None = None
+
+
+class ToolArgs(Read):
+    """What is read of a tool call's arguments."""
+
+    display_intent: str = msgspec.field(default="", name="_i")
+    intent: str = ""
+    path: str = ""
+    edits: list[EditArgs] = msgspec.field(default_factory=list)
+
+
+class ToolStart(Tagged, tag="tool_execution_start"):
+    """A tool begins to run."""
+
+    tool_call_id: str = ""
+    tool_name: str = ""
+    intent: str = ""
+    args: ToolArgs | None = None
+
+
+class ToolUpdate(Tagged, tag="tool_execution_update"):
+    """A running tool shows its output so far."""
+
+    tool_call_id: str = ""
+    tool_name: str = ""
+    intent: str = ""
+    args: ToolArgs | None = None
+    partial_result: object = None
+
+
+class ToolEnd(Tagged, tag="tool_execution_end"):
+    """A tool has run."""
+
+    tool_call_id: str = ""
+    tool_name: str = ""
+    result: object = None
+    is_error: bool = False
+
+
+class Todo(Read):
+    """One task of a plan."""
+
+    content: str = ""
+    status: str = ""
+
+
+class TodoReminder(Tagged, tag="todo_reminder"):
+    """The plan as it is."""
+
+    todos: list[Todo] = msgspec.field(default_factory=list)
+
+
+class TodoAutoClear(Tagged, tag="todo_auto_clear"):
+    """The plan is done with."""
+
+
+class AutoCompactionStart(Tagged, tag="auto_compaction_start"):
+    """The agent begins to summarize its context."""
+
+    reason: str = ""
+
+
+class CompactionStart(Tagged, tag="compaction_start"):
+    """The same in the other spelling."""
+
+    reason: str = ""
+
+
+class AutoCompactionEnd(Tagged, tag="auto_compaction_end"):
+    """The agent has summarized its context, or has not."""
+
+    aborted: bool = False
+    skipped: bool = False
+    error_message: object = None
+
+
+class CompactionEnd(Tagged, tag="compaction_end"):
+    """The same in the other spelling."""
+
+    aborted: bool = False
+    skipped: bool = False
+    error_message: object = None
+
+
+class RetryStart(Tagged, tag="auto_retry_start"):
+    """The agent will try a failed call again."""
+
+    attempt: float = 0
+    max_attempts: float = 0
+    delay_ms: float = 0
+
+
+class RetryEnd(Tagged, tag="auto_retry_end"):
+    """The agent has tried enough."""
+
+    success: bool = False
+    final_error: object = None
+
+
+class Notice(Tagged, tag="notice"):
+    """An advisory line."""
+
+    message: object = None
+    text: str = ""
+    link: str = ""
+
+
+class IrcMessage(Tagged, tag="irc_message"):
+    """A line from another agent."""
+
+    message: Message | None = None
+
+
+class FallbackApplied(Tagged, tag="retry_fallback_applied"):
+    """Another model took over."""
+
+    from_model: str = msgspec.field(default="", name="from")
+    to: str = ""
+    reason: str = ""
+
+
+class FallbackSucceeded(Tagged, tag="retry_fallback_succeeded"):
+    """The other model has answered."""
+
+    model: str = ""
+
+
+class RunEvent(Tagged, tag="run_event"):
+    """A workflow engine reports something of a run."""
+
+    kind: Any = None
+    payload: Any = None
+
+
+class UiRequest(Tagged, tag="extension_ui_request"):
+    """An extension shows something, or asks a person."""
+
+    method: str = ""
+    title: str = ""
+
+
+class Response(Tagged, tag="response"):
+    """The answer to a command of the agent's own protocol."""
+
+    command: str = ""
+    success: bool = False
+
+
+class SessionHeader(Tagged, tag="session"):
+    """No inner event."""
+
+
+class Ready(Tagged, tag="ready"):
+    """No inner event."""
+
+
+class CommandsUpdate(Tagged, tag="available_commands_update"):
+    """No inner event."""
+
+
+class ModelChanged(Tagged, tag="model_changed"):
+    """No inner event."""
+
+
+Inner: TypeAlias = (
+    MessageUpdate
+    | MessageStart
+    | MessageEnd
+    | AgentStart
+    | TurnStart
+    | TurnEnd
+    | AgentEnd
+    | AgentSettled
+    | ToolStart
+    | ToolUpdate
+    | ToolEnd
+    | TodoReminder
+    | TodoAutoClear
+    | AutoCompactionStart
+    | CompactionStart
+    | AutoCompactionEnd
+    | CompactionEnd
+    | RetryStart
+    | RetryEnd
+    | Notice
+    | IrcMessage
+    | FallbackApplied
+    | FallbackSucceeded
+    | RunEvent
+    | UiRequest
+    | Response
+    | SessionHeader
+    | Ready
+    | CommandsUpdate
+    | ModelChanged
+)

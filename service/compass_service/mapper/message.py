@@ -1,0 +1,155 @@
+"""Messages: how a user message is recorded, and how an assistant message opens, grows and ends."""
+
+from compass.limits import MAX_TEXT_CHUNK_BYTES
+from compass.v1 import compass_pb2 as pb
+from compass_service.mapper import activity, failure, inner, stream
+from compass_service.mapper.content import has_content, name_of, text_of, thinking_of
+from compass_service.mapper.numbers import count_of, usage_of
+from compass_service.mapper.state import OpenMessage
+from compass_service.mapper.text import pieces
+from compass_service.mapper.unmapped import count_unmapped
+from compass_service.mapper.writer import FrameWriter
+
+_STOP_REASONS = {
+    "stop": pb.SESSION_STOP_REASON_STOP,
+    "length": pb.SESSION_STOP_REASON_LENGTH,
+    "toolUse": pb.SESSION_STOP_REASON_TOOL_USE,
+}
+_INJECTIONS = {
+    "steer": pb.SESSION_INJECTION_KIND_STEER,
+    "deliver": pb.SESSION_INJECTION_KIND_DELIVER,
+    "followUp": pb.SESSION_INJECTION_KIND_DELIVER,
+    "nextTurn": pb.SESSION_INJECTION_KIND_DELIVER,
+}
+_FAILED = frozenset({"error", "aborted"})
+
+
+def message_start(writer: FrameWriter, event: inner.MessageStart) -> None:
+    """Record a user message, or open an assistant message."""
+    message = event.message or inner.Message()
+    writer.agent_at_ms = count_of(message.timestamp)
+    if message.role == "assistant":
+        _open(writer, message)
+    elif message.role == "user" or _injection_kind(message):
+        _record(writer, message)
+    elif message.role != "toolResult":
+        count_unmapped(writer, "message_start")
+
+
+def message_update(writer: FrameWriter, event: inner.MessageUpdate) -> None:
+    """Write what an update adds to the open message."""
+    update = event.assistant_message_event
+    match update:
+        case inner.StreamError():
+            failure.stream_error(writer, update)
+        case inner.TextDelta() | inner.ThinkingDelta() | inner.TextEnd() | inner.ThinkingEnd():
+            _grow(writer, update)
+        case inner.ToolCallStart() | inner.ToolCallDelta() | inner.ToolCallEnd():
+            message = _open_message(writer)
+            if message is not None:
+                message.has_chunk = True
+        case None:
+            count_unmapped(writer, "message_update")
+        case _:
+            pass
+
+
+def message_end(writer: FrameWriter, event: inner.MessageEnd) -> None:
+    """End the open assistant message: whole, cut off by a failure, or empty, which is a failure too."""
+    message = event.message or inner.Message()
+    if message.role in {"user", "toolResult"}:
+        return
+    if message.role != "assistant":
+        count_unmapped(writer, "message_end")
+        return
+    writer.agent_at_ms = count_of(message.timestamp)
+    if message.stop_reason in _FAILED:
+        failure.message_failed(writer, message)
+    else:
+        _end(writer, message)
+
+
+def _open(writer: FrameWriter, message: inner.Message) -> None:
+    state = writer.state
+    failure.abandon_message(writer)
+    failure.open_chance(writer)
+    state.compaction_failure = None
+    state.provider = name_of(message.provider)
+    state.model = name_of(message.model)
+    state.message = OpenMessage(writer.next_message_id())
+    activity.restart_phase(writer, pb.SESSION_PHASE_THINKING)
+
+
+def _record(writer: FrameWriter, message: inner.Message) -> None:
+    kind = _injection_kind(message)
+    message_id = writer.next_message_id()
+    for piece in pieces(text_of(message, joint="\n").encode(), MAX_TEXT_CHUNK_BYTES):
+        user_message = pb.SessionUserMessage(
+            text=piece.decode(),
+            message_id=message_id,
+            prompt_id=writer.prompt_id,
+            steering=kind == pb.SESSION_INJECTION_KIND_STEER,
+        )
+        writer.event(pb.SessionEvent(user_message=user_message))
+    if kind:
+        source = message.injection or inner.Injection()
+        injection = pb.SessionInjection(
+            op_kind=kind,
+            message_id=message_id,
+            from_handle=name_of(source.from_handle),
+            traceparent=name_of(source.traceparent),
+        )
+        writer.event(pb.SessionEvent(session_injection=injection))
+
+
+def _injection_kind(message: inner.Message) -> pb.SessionInjectionKind.ValueType:
+    if message.steering:
+        return pb.SESSION_INJECTION_KIND_STEER
+    kind = message.injection.kind if message.injection else message.deliver_as
+    return _INJECTIONS.get(kind, pb.SESSION_INJECTION_KIND_UNSPECIFIED)
+
+
+def _open_message(writer: FrameWriter) -> OpenMessage | None:
+    """Return the open message; open one for a producer that never says so; None when the last one has ended."""
+    state = writer.state
+    if state.message is None and not (state.message_ended or state.failed):
+        state.message = OpenMessage(writer.next_message_id())
+    return state.message
+
+
+def _grow(
+    writer: FrameWriter,
+    update: inner.TextDelta | inner.ThinkingDelta | inner.TextEnd | inner.ThinkingEnd,
+) -> None:
+    message = _open_message(writer)
+    if message is None:
+        # A late piece of a message that has ended: it must not bring that message back.
+        count_unmapped(writer, "message_update")
+        return
+    match update:
+        case inner.TextDelta():
+            stream.text_delta(writer, message, update)
+        case inner.ThinkingDelta():
+            stream.thinking_delta(writer, message, update)
+        case inner.TextEnd():
+            stream.text_end(writer, message, update)
+        case inner.ThinkingEnd():
+            stream.thinking_end(writer, message, update)
+
+
+def _end(writer: FrameWriter, ended: inner.Message) -> None:
+    message = _open_message(writer)
+    if message is None:
+        return
+    stream.complete(writer, message, thinking=thinking_of(ended), text=text_of(ended))
+    message.has_chunk = message.has_chunk or has_content(ended)
+    stop_reason = _STOP_REASONS.get(ended.stop_reason, pb.SESSION_STOP_REASON_UNSPECIFIED)
+    if not message.has_chunk and stop_reason != pb.SESSION_STOP_REASON_TOOL_USE:
+        failure.empty_completion(writer, ended)
+    else:
+        failure.end_message(
+            writer,
+            pb.SESSION_MESSAGE_OUTCOME_COMPLETE,
+            stop_reason,
+            usage=usage_of(writer.state, ended.usage),
+        )

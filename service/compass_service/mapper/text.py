@@ -1,0 +1,43 @@
+"""Text as the wire can carry it: no lone surrogates, cut or split at the boundaries of characters."""
+
+REPLACEMENT = "\ufffd"
+ELLIPSIS = "…"
+
+
+def clean(text: str) -> str:
+    """Replace what UTF-8 cannot carry, which is a surrogate without its other half, by U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def size(text: str) -> int:
+    """Return the size of a text in bytes of UTF-8."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def cut_bytes(text: str, max_bytes: int) -> str:
+    """Cut a text to at most `max_bytes` of UTF-8, never inside a character."""
+    if len(text) * 4 <= max_bytes:
+        return text
+    data = text.encode()
+    return text if len(data) <= max_bytes else data[:max_bytes].decode(errors="ignore")
+
+
+def cut_chars(text: str, max_chars: int) -> str:
+    """Cut a text to at most `max_chars` characters, the last of which is then an ellipsis."""
+    return text if len(text) <= max_chars else text[: max_chars - 1] + ELLIPSIS
+
+
+def pieces(data: bytes, max_bytes: int) -> list[bytes]:
+    """Split UTF-8 into pieces of at most `max_bytes`, never inside a character."""
+    parts = []
+    start = 0
+    while len(data) - start > max_bytes:
+        end = start + max_bytes
+        while data[end] & 0xC0 == 0x80:
+            end -= 1
+        parts.append(data[start:end])
+        start = end
+    parts.append(data[start:])
+    return parts

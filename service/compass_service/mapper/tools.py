@@ -1,0 +1,118 @@
+"""Tool calls: begun, growing, ended; and closed as FAILED when their end cannot come any more."""
+
+import hashlib
+
+from compass.v1 import compass_pb2 as pb
+from compass_service.mapper import activity, inner
+from compass_service.mapper.diffs import diffs_of, wanted_edits
+from compass_service.mapper.output import output_of, title_of
+from compass_service.mapper.plan import plan_of_phases
+from compass_service.mapper.state import MAX_OPEN_TOOLS, OpenTool
+from compass_service.mapper.text import size
+from compass_service.mapper.unmapped import count_unmapped
+from compass_service.mapper.writer import FrameWriter
+
+MAX_TOOL_CALL_ID_BYTES = 256
+GROWTH = 1.25
+"""An update is shown once the output is this much longer than what was last shown."""
+_PLAN_TOOLS = frozenset({"todo", "todo_write"})
+
+
+def tool_start(writer: FrameWriter, event: inner.ToolStart) -> None:
+    """Write a tool call."""
+    call_id = _call_id(writer, event)
+    if call_id:
+        _begin(writer, call_id, event)
+
+
+def tool_update(writer: FrameWriter, event: inner.ToolUpdate) -> None:
+    """Write the output so far, if the call is new or the output has grown by enough."""
+    call_id = _call_id(writer, event)
+    if not call_id:
+        return
+    if call_id not in writer.state.tools:
+        _begin(writer, call_id, event)
+    tool = writer.state.tools.get(call_id)
+    output = output_of(event.partial_result)
+    if tool is None or not output.text or len(output.text) < tool.output_chars * GROWTH:
+        return
+    tool.output_chars = len(output.text)
+    update = pb.SessionToolCallUpdate(
+        tool_call_id=call_id,
+        status=pb.AGENT_TOOL_CALL_STATUS_IN_PROGRESS,
+        output=output.text,
+    )
+    writer.event(pb.SessionEvent(tool_call_update=update), original_bytes=output.original_bytes)
+
+
+def tool_end(writer: FrameWriter, event: inner.ToolEnd) -> None:
+    """Write how a tool call ended, with its output, its diffs, and the plan if it changed that."""
+    call_id = _call_id(writer, event)
+    if not call_id:
+        return
+    tool = writer.state.tools.pop(call_id, None)
+    output = output_of(event.result)
+    diffs = diffs_of(event.result, tool) if not event.is_error else None
+    update = pb.SessionToolCallUpdate(
+        tool_call_id=call_id,
+        status=pb.AGENT_TOOL_CALL_STATUS_FAILED if event.is_error else pb.AGENT_TOOL_CALL_STATUS_COMPLETED,
+        output=output.text,
+        diffs=diffs.messages if diffs else (),
+    )
+    original_bytes = output.original_bytes + (diffs.original_bytes if diffs else 0)
+    writer.event(pb.SessionEvent(tool_call_update=update), original_bytes=original_bytes)
+    if event.tool_name in _PLAN_TOOLS and not event.is_error:
+        plan_of_phases(writer, event.result)
+    if tool is not None:
+        _go_on(writer)
+
+
+def fail_open(writer: FrameWriter) -> None:
+    """Close every open tool call as FAILED."""
+    open_tools, writer.state.tools = writer.state.tools, {}
+    for call_id in open_tools:
+        update = pb.SessionToolCallUpdate(tool_call_id=call_id, status=pb.AGENT_TOOL_CALL_STATUS_FAILED)
+        writer.event(pb.SessionEvent(tool_call_update=update))
+
+
+def _call_id(writer: FrameWriter, event: inner.ToolStart | inner.ToolUpdate | inner.ToolEnd) -> str:
+    call_id = event.tool_call_id
+    if not call_id:
+        count_unmapped(writer, event.__struct_config__.tag)
+    elif size(call_id) > MAX_TOOL_CALL_ID_BYTES:
+        # Too long to carry in every frame; a cut id could be that of another call, its digest cannot.
+        call_id = f"sha256:{hashlib.sha256(call_id.encode()).hexdigest()}"
+    return call_id
+
+
+def _begin(writer: FrameWriter, call_id: str, event: inner.ToolStart | inner.ToolUpdate) -> None:
+    state = writer.state
+    title = title_of(event)
+    call = pb.SessionToolCall(
+        tool_call_id=call_id,
+        title=title.text,
+        status=pb.AGENT_TOOL_CALL_STATUS_IN_PROGRESS,
+    )
+    writer.event(pb.SessionEvent(tool_call=call), original_bytes=title.original_bytes)
+    if len(state.tools) < MAX_OPEN_TOOLS:
+        edits, original_bytes = wanted_edits(event.args, state.tools.values())
+        state.tools[call_id] = OpenTool(
+            title.text,
+            writer.now_ms,
+            edits=edits,
+            edits_original_bytes=original_bytes,
+        )
+    if not state.failed:
+        activity.begin_phase(writer, pb.SESSION_PHASE_RUNNING_TOOL, title.text)
+
+
+def _go_on(writer: FrameWriter) -> None:
+    """Show what the agent does now that a tool has ended."""
+    state = writer.state
+    if state.failed:
+        return
+    if state.tools:
+        newest = next(reversed(state.tools.values()))
+        activity.begin_phase(writer, pb.SESSION_PHASE_RUNNING_TOOL, newest.title)
+    else:
+        activity.end_phase(writer, pb.SESSION_PHASE_RUNNING_TOOL, pb.SESSION_PHASE_THINKING)

@@ -1,0 +1,13 @@
+"""Events without a mapping: no frame, but counted by type, and logged once per type and session."""
+
+import structlog
+
+from compass_service.mapper.writer import FrameWriter
+
+_log = structlog.get_logger()
+
+
+def count_unmapped(writer: FrameWriter, type_name: str) -> None:
+    """Count an event that gives no frame."""
+    if writer.state.counts.count_unmapped(type_name):
+        _log.info("inner event unmapped", session=writer.session_id, type=type_name)
