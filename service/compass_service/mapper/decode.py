@@ -1,4 +1,4 @@
-"""From the text of an inner event to what the mapper reads of it: fast where it is as expected, lenient where it is not.
+"""From the text of an inner event to what the mapper reads of it: fast as a rule, lenient where it must be.
 
 The fast way skips what is not declared. It refuses a field of another type, and any text with a lone surrogate, even in
 a field that it skips. Such an event goes the slow way: parsed whole, each field taken if it fits and left out if not.
@@ -7,12 +7,12 @@ a field that it skips. Such an event goes the slow way: parsed whole, each field
 import json
 import types
 from functools import cache
-from typing import Any, NoReturn, Union, get_args, get_origin
+from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
 
 from compass_service.mapper import inner
-from compass_service.mapper.text import clean
+from compass_service.mapper.text import clean, clean_all
 
 UNREADABLE = "unreadable"
 """Stands for the type of an event that has none, or that is nested too deeply to be read."""
@@ -107,16 +107,19 @@ def _is_tagged(kind: Any) -> bool:
 
 def _fit(value: Any, kind: Any) -> Any:
     """Fit a parsed value to a declared type, or return _OMIT. A member that does not fit is left out, not the whole."""
-    if kind is object or kind is Any:
-        return _clean_all(value)
-    if kind is str:
-        return clean(value) if isinstance(value, str) else _OMIT
-    if get_origin(kind) in {types.UnionType, Union}:
+    origin = get_origin(kind)
+    if origin is types.UnionType:
         return _fit_union(value, kind)
-    if get_origin(kind) is list:
+    if origin is list:
         return _fit_list(value, get_args(kind)[0])
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return _fit_struct(value, kind)
+    return _fit_plain(value, kind)
+
+
+def _fit_plain(value: Any, kind: Any) -> Any:
+    if kind is object or isinstance(value, str):
+        value = clean_all(value)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
@@ -150,13 +153,3 @@ def _fit_struct(value: Any, kind: type[msgspec.Struct]) -> Any:
             is_delta = field.name == "delta" and isinstance(item, str)
             given[field.name] = item if is_delta else _fit(item, field.type)
     return kind(**{name: fit for name, fit in given.items() if fit is not _OMIT})
-
-
-def _clean_all(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_clean_all(item) for item in value]
-    if isinstance(value, dict):
-        return {clean(key): _clean_all(item) for key, item in value.items()}
-    return value

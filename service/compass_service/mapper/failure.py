@@ -1,6 +1,6 @@
 """The failure rule: a failed or aborted message surfaces exactly once, whatever forms the agent reports it in.
 
-For one failure: message_end INCOMPLETE if anything of the message was shown, then session_error, then for an error (never
+For one failure: message_end INCOMPLETE if anything of the message was shown, then session_error, then for an error (not
 for an abort) state ERRORED. Activity IDLE, if it is due, comes last.
 """
 
@@ -165,15 +165,12 @@ def _fail(writer: FrameWriter, message: inner.Message, *, was_aborted: bool) -> 
 
 
 def _add_what_was_lost(writer: FrameWriter, message: inner.Message) -> None:
-    """Add text that the producer had to drop. Else nothing is added: what a failed message holds beyond what was
-
-    streamed may be failure text.
-    """
     opened = writer.state.message
     if opened is None:
         return
     opened.has_chunk = opened.has_chunk or has_tool_call(message)
     if opened.was_thinned:
+        # Nothing is added otherwise: what a failed message holds beyond what came may be failure text.
         stream.complete(writer, opened, thinking=thinking_of(message), text=text_of(message))
 
 

@@ -1,4 +1,4 @@
-"""The mapper of one session: inner events in, drafts of frames out. It decides what a session has seen, and nothing else."""
+"""The mapper of one session: which arm maps which inner event, and the verbs that the session calls."""
 
 from collections.abc import Callable
 from typing import Any
@@ -86,7 +86,7 @@ class Mapper:
         return self._writer.drafts
 
     def ask_abort(self) -> None:
-        """Remember that a person asks for an abort through this service: if the turn is aborted, it was their choice."""
+        """Remember that a person asks for an abort through this service: if one follows, it was their choice."""
         self.state.abort_asked = True
 
     def start(self, *, now_ms: int) -> list[Draft]:

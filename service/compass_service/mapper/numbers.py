@@ -22,8 +22,9 @@ def status_of(value: object) -> int | None:
     """Return the HTTP status that an agent reports, None if what it wrote is no integer."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    is_status = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_INT32
-    return value if is_status else None
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MAX_INT32:
+        return None
+    return value
 
 
 def usage_of(state: MapperState, usage: MessageUsage | None) -> pb.SessionUsage | None:

@@ -29,28 +29,21 @@ def _shorten(text: str, max_chars: int) -> Prose:
 
 
 def _text_of(result: object) -> str:
-    if result is None:
-        return ""
-    if isinstance(result, str):
-        return result
-    if not isinstance(result, dict):
-        return msgspec.json.encode(result).decode()
-    content = result.get("content")
-    if isinstance(content, str) and content:
-        return content
-    texts = [text for block in content if (text := _block_text(block))] if isinstance(content, list) else []
-    if texts:
-        return "\n".join(texts)
-    for key in _TEXT_KEYS:
-        text = result.get(key)
-        if isinstance(text, str) and text:
+    if result is None or isinstance(result, str):
+        return result or ""
+    if isinstance(result, dict):
+        content = result.get("content")
+        candidates = (_content_text(content), *(result.get(key) for key in _TEXT_KEYS))
+        text = next((text for text in candidates if isinstance(text, str) and text), "")
+        # A list of blocks without text is a result without text; anything else is shown as it is.
+        if text or isinstance(content, list):
             return text
-    # A list of blocks without text is a result without text; anything else is shown as it is.
-    return "" if isinstance(content, list) else msgspec.json.encode(result).decode()
+    return msgspec.json.encode(result).decode()
 
 
-def _block_text(block: object) -> str:
-    if not (isinstance(block, dict) and block.get("type") == "text"):
-        return ""
-    text = block.get("text")
-    return text if isinstance(text, str) else ""
+def _content_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    texts = (block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))

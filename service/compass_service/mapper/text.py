@@ -1,5 +1,7 @@
 """Text as the wire can carry it: no lone surrogates, cut or split at the boundaries of characters."""
 
+from typing import Any
+
 REPLACEMENT = "\ufffd"
 ELLIPSIS = "…"
 
@@ -9,6 +11,17 @@ def clean(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def clean_all(value: Any) -> Any:
+    """Clean every text in a parsed JSON value."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [clean_all(item) for item in value]
+    if isinstance(value, dict):
+        return {clean(key): clean_all(item) for key, item in value.items()}
+    return value
 
 
 def size(text: str) -> int:

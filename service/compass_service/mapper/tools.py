@@ -78,7 +78,7 @@ def fail_open(writer: FrameWriter) -> None:
 def _call_id(writer: FrameWriter, event: inner.ToolStart | inner.ToolUpdate | inner.ToolEnd) -> str:
     call_id = event.tool_call_id
     if not call_id:
-        count_unmapped(writer, event.__struct_config__.tag)
+        count_unmapped(writer, str(event.__struct_config__.tag))
     elif size(call_id) > MAX_TOOL_CALL_ID_BYTES:
         # Too long to carry in every frame; a cut id could be that of another call, its digest cannot.
         call_id = f"sha256:{hashlib.sha256(call_id.encode()).hexdigest()}"
