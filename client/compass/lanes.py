@@ -91,10 +91,12 @@ class LanePair(Generic[T]):
         priority   . . P . . P . . P      never drops; past its bound: spilled from there
     """
 
-    def __init__(self, bounds: LaneBounds, *, cursor: int = 0) -> None:
+    def __init__(self, bounds: LaneBounds, *, cursor: int = 0, keeps_stale: bool = False) -> None:
         self.bounds = bounds
         self.cursor = cursor
         """Last position taken or told as a hole."""
+        self.keeps_stale = keeps_stale
+        """Whether a pair that is behind drops no more than its bound asks for, whatever waits behind it."""
         self.dropped = 0
         """Trace items dropped since the beginning."""
         self._trace: deque[Entry[T]] = deque()
@@ -153,7 +155,7 @@ class LanePair(Generic[T]):
         else:
             self._priority.append(entry)
             self._priority_bytes += entry.size
-        if self._behind:
+        if self._behind and not self.keeps_stale:
             self._trim(max(1, self.bounds.trace_items // 16))
 
     def refill(self, entries: Iterable[Entry[T]], *, covered: int) -> None:

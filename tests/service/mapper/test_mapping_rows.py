@@ -1,7 +1,8 @@
 """One test or more for each row of the mapping table."""
 
-from compass.v1 import compass_pb2 as pb
 from mapping import AGENT_END, AGENT_START, TURN_START, Traced, delta, end, failed, kinds, only, start, text
+
+from compass.v1 import compass_pb2 as pb
 
 
 def test_a_plain_answer_gives_its_frames_in_order():

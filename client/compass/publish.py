@@ -1,0 +1,275 @@
+"""Publishing a session: push what the agent does, and learn when it is durable.
+
+Owns the life of one producer: waiting for room, reconnecting, flushing, ending. What it holds is in `outbox`, how one
+stream runs is in `push_stream`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from compass import errors
+from compass.errors import CompassError, PublisherClosedError
+from compass.lanes import LaneBounds
+from compass.outbox import Outbox
+from compass.push_stream import Ending, PushCall, PushStream
+from compass.retry import Patience
+from compass.slimming import Event, slim
+from compass.v1 import agent_gateway_pb2 as pb
+
+_log = logging.getLogger("compass")
+
+_PUSHES_A_TURN = 128
+"""A producer that never waits lets the rest of its loop, the sending too, have a turn this often."""
+_LEAVE_GRACE_S = 2.0
+"""How long the end of a block that raised may take to get what was pushed acknowledged."""
+_FRAMING_BYTES = 8
+
+_RETRYABLE = (
+    errors.ServerUnavailableError,
+    errors.ServerFailedError,
+    errors.LogFullError,
+    errors.MessageTooLargeError,
+    errors.SequenceJumpError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherStats:
+    """Counters of a publisher."""
+
+    pushed: int
+    """Events pushed."""
+    dropped: int
+    """Events dropped, for want of room or because they were too large."""
+    sent_bytes: int
+    """Bytes of the messages sent, those included that were sent again."""
+    acked_seq: int
+    """Highest producer seq up to which every event is durable."""
+
+
+class Publisher:
+    """One producer of one session. Made by `Client.publish`, used as `async with`.
+
+    `push` takes events; they are sent, and sent again after a cut, in the order of their push, and each is stored
+    exactly once. What may be dropped when the server is too slow, deltas and the progress of tools, never makes push
+    wait; what may not be dropped does, and so does everything with `wait=True`. What was dropped is told in its place.
+
+    Leaving the block closes the session, or drains with `close_on_exit=False`; leaving it by an exception drains for a
+    short while and closes nothing. `push`, `flush`, `drain` and `close` raise what ended the publisher for good, with
+    `num_unacknowledged` set: ProducerFencedError, ProducerAttachedError, SessionStoppedError, InvalidEventError, or
+    ServerUnavailableError and LogFullError once nothing has succeeded for too long.
+    """
+
+    def __init__(
+        self,
+        open_stream: Callable[[], PushCall],
+        hello: pb.ProducerHello,
+        *,
+        bounds: LaneBounds,
+        patience: Patience,
+        wait: bool,
+        close_on_exit: bool,
+    ) -> None:
+        self._open_stream = open_stream
+        self._hello = hello
+        self._patience = patience
+        self._waits = wait
+        self._close_on_exit = close_on_exit
+        self._outbox = Outbox(hello.session_id, bounds)
+        self._task: asyncio.Task[None] | None = None
+        self._stream: PushStream | None = None
+        self._ending = Ending.NONE
+        self._has_said_bye = False
+        self._wake = asyncio.Event()
+        self._moved = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._progress_seq = 0
+        self._sent_bytes = 0
+        self._pushes_left = _PUSHES_A_TURN
+
+    @property
+    def session_id(self) -> str:
+        """The session."""
+        return self._hello.session_id
+
+    @property
+    def producer_id(self) -> str:
+        """Id of this producer."""
+        return self._hello.producer_id
+
+    @property
+    def epoch(self) -> int:
+        """Epoch of this producer."""
+        return self._hello.epoch
+
+    @property
+    def stats(self) -> PublisherStats:
+        """The counters as they are now."""
+        sent_bytes = self._sent_bytes + (self._stream.sent_bytes if self._stream else 0)
+        outbox = self._outbox
+        return PublisherStats(outbox.last_position, outbox.num_dropped, sent_bytes, outbox.acked_seq)
+
+    async def __aenter__(self) -> Self:
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"publish {self.session_id}")
+            self._task.add_done_callback(lambda _: self._announce())
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if exc_type is not None:
+                await self._leave()
+            elif self._close_on_exit:
+                await self.close()
+            else:
+                await self.drain()
+        finally:
+            await self._stop()
+
+    async def push(self, event: Event) -> None:
+        """Take one inner event. Returns when it is held here; `flush` tells when it is durable.
+
+        Raises InvalidEventError for what is not one JSON object, at once and without harm to the publisher. Cancelled,
+        it has not taken the event.
+        """
+        slimmed = slim(event)
+        message = pb.InnerEvent(json=slimmed.json)
+        self._pushes_left -= 1
+        if self._pushes_left < 0:
+            self._pushes_left = _PUSHES_A_TURN
+            await asyncio.sleep(0)
+        in_priority = self._waits or slimmed.is_priority
+        if in_priority and (self._outbox.priority_is_full or self._turn.locked()):
+            async with self._turn:
+                await self._until(lambda: not self._outbox.priority_is_full)
+        self._raise_if_over()
+        self._outbox.push(message, slimmed.num_bytes + _FRAMING_BYTES, in_priority=in_priority)
+        self._wake.set()
+
+    async def flush(self) -> None:
+        """Wait until everything pushed so far is acknowledged, or was dropped."""
+        target = self._outbox.last_position
+        await self._until(lambda: self._outbox.settled_position >= target)
+
+    async def drain(self) -> None:
+        """Take nothing new, wait until all is acknowledged, and end the stream. The session goes on. Idempotent."""
+        await self._end(Ending.DRAIN)
+
+    async def close(self) -> None:
+        """Take nothing new, wait until all is acknowledged, and stop the session. Idempotent; nothing after `drain`."""
+        await self._end(Ending.CLOSE)
+
+    async def _end(self, ending: Ending) -> None:
+        task = self._running()
+        if self._ending is Ending.NONE:
+            self._ending = ending
+            if self._stream is not None:
+                self._stream.ending = ending
+            self._wake.set()
+        await asyncio.wait([task])
+        self._raise_failure()
+
+    async def _leave(self) -> None:
+        try:
+            async with asyncio.timeout(_LEAVE_GRACE_S):
+                await self.drain()
+        except (TimeoutError, CompassError) as error:
+            # The exception that ends the block is the one to report.
+            _log.warning(
+                "publisher left with events unacknowledged: session=%s unacknowledged=%d error=%r",
+                self.session_id,
+                self._outbox.num_unacknowledged,
+                error,
+            )
+
+    async def _stop(self) -> None:
+        task = self._running()
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # seen: whoever ended the publisher was told
+
+    def _running(self) -> asyncio.Task[None]:
+        if self._task is None:
+            raise RuntimeError("a publisher is used as: async with client.publish(...) as publisher")
+        return self._task
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Wait until a claim about the outbox holds. Raises what ended the publisher."""
+        while not holds():
+            self._raise_failure()
+            await self._moved.wait()
+
+    def _raise_if_over(self) -> None:
+        self._raise_failure()
+        if self._ending is not Ending.NONE:
+            raise PublisherClosedError(self.session_id)
+
+    def _raise_failure(self) -> None:
+        task = self._running()
+        if not task.done():
+            return
+        if task.cancelled():
+            raise PublisherClosedError(self.session_id)
+        if (failure := task.exception()) is not None:
+            raise failure
+
+    async def _run(self) -> None:
+        """Run one stream after the other until one ends as asked, or in a way that a further one would not help."""
+        try:
+            while not await self._attempt():
+                pass
+        except CompassError as error:
+            error.num_unacknowledged = self._outbox.num_unacknowledged
+            raise
+
+    async def _attempt(self) -> bool:
+        """Run one stream. True when it ended as asked, False when the next one may go on after a pause."""
+        stream = PushStream(self._open_stream(), self._outbox, wake=self._wake, on_ack=self._on_ack)
+        stream.ending = self._ending
+        self._stream = stream
+        try:
+            await stream.run(self._hello)
+        except _RETRYABLE as error:
+            await self._recover(stream, error)
+            return False
+        except errors.SessionStoppedError:
+            # The answer to bye was lost: the session is stopped as we asked, and all was acknowledged before.
+            if not self._has_said_bye:
+                raise
+        finally:
+            self._has_said_bye = self._has_said_bye or (stream.has_said_all and stream.ending is Ending.CLOSE)
+            self._sent_bytes += stream.sent_bytes
+            self._stream = None
+        return True
+
+    async def _recover(self, stream: PushStream, error: CompassError) -> None:
+        """Pause before the next stream. Raises the error when another stream would not help."""
+        if isinstance(error, errors.MessageTooLargeError) and stream.is_established and self._outbox.drop_refused():
+            return
+        if isinstance(error, errors.SequenceJumpError) and (error.expected_seq or 0) <= self._outbox.acked_seq:
+            raise error
+        if not self._patience.is_failing:
+            _log.warning("push stream lost, trying again: session=%s error=%s", self.session_id, error)
+        await self._patience.pause(error)
+
+    def _on_ack(self) -> None:
+        outbox = self._outbox
+        if outbox.acked_seq > self._progress_seq or outbox.num_unacknowledged == 0:
+            self._progress_seq = outbox.acked_seq
+            self._patience.progress()
+        self._announce()
+
+    def _announce(self) -> None:
+        """Wake everybody who waits for the outbox to move, or for the end."""
+        self._moved.set()
+        self._moved = asyncio.Event()
