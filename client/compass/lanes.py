@@ -118,6 +118,11 @@ class LanePair(Generic[T]):
         return len(self._trace) + len(self._priority)
 
     @property
+    def is_behind(self) -> bool:
+        """Whether the trace lane has overflowed since the reader was last level."""
+        return self._behind
+
+    @property
     def has_priority(self) -> bool:
         """Whether a priority item waits, in memory or spilled."""
         return bool(self._priority or self._spilled_from)

@@ -1,0 +1,54 @@
+"""The door for agents: `compass.v1.AgentGateway`."""
+
+from typing import NoReturn
+
+from compass.v1 import agent_gateway_pb2 as gateway
+from compass_service.doors import requests
+from compass_service.doors.push_stream import PushStream
+from compass_service.doors.status import ServicerContext
+from compass_service.hub.hub import Hub
+from compass_service.problems import DrainingError, InvalidRequestError, NotBuiltError
+from compass_service.session.registry import Registry
+
+
+class AgentDoor:
+    """Reads requests, calls the sessions, writes acknowledgements."""
+
+    def __init__(self, registry: Registry, hub: Hub, *, window_events: int, window_bytes: int) -> None:
+        self._registry = registry
+        self._hub = hub
+        self._window_events = window_events
+        self._window_bytes = window_bytes
+
+    async def push_events(self, _: object, context: ServicerContext) -> None:
+        """Serve PushEvents."""
+        if self._hub.is_draining:
+            raise DrainingError
+        await context.send_initial_metadata(())
+        stream = PushStream(context, window_events=self._window_events, window_bytes=self._window_bytes)
+        if (first := await stream.read()) is None:
+            return
+        if first.WhichOneof("item") != "hello":
+            raise InvalidRequestError("item", "must be hello in the first message")
+        hello = requests.hello(first.hello)
+        session = await self._registry.open(hello.session_id, create=True)
+        attachment, ack = await session.attach(hello)
+        try:
+            await stream.run(session, attachment, ack)
+        finally:
+            session.detach(attachment)
+
+    async def push_event(self, request: gateway.PushEventRequest, _: ServicerContext) -> gateway.PushEventResponse:
+        """Serve PushEvent."""
+        if self._hub.is_draining:
+            raise DrainingError
+        requests.dialect(request.dialect)
+        producer = requests.producer(request)
+        event = requests.event(request.event, producer[2] if producer else None)
+        session = await self._registry.open(requests.session_id(request.session_id), create=True)
+        head_seq, is_duplicate = await session.push_one(event, producer=producer)
+        return gateway.PushEventResponse(head_seq=head_seq, duplicate=is_duplicate)
+
+    async def control(self, _: gateway.ControlRequest, __: ServicerContext) -> NoReturn:
+        """Refuse Control: there is no control channel yet."""
+        raise NotBuiltError("Control")

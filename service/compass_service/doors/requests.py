@@ -1,0 +1,148 @@
+"""Reading requests: grammars and bounds of what clients send. Refuses, never repairs."""
+
+import base64
+import re
+
+from google.protobuf import json_format, struct_pb2
+
+from compass.v1 import agent_gateway_pb2 as gateway
+from compass.v1 import compass_pb2 as pb
+from compass_service.hub.subscription import Wants
+from compass_service.problems import (
+    InvalidEventError,
+    InvalidPageTokenError,
+    InvalidRequestError,
+    InvalidSessionIdError,
+    UnknownDialectError,
+)
+from compass_service.session.producers import Hello
+from compass_service.session.session import Event
+
+MAX_PAGE_SIZE = 1_000
+DEFAULT_PAGE_SIZE = 100
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_ID_GRAMMAR = "[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
+_DIALECTS = frozenset({"", "pi"})
+_MAX_AGENT_BYTES = 256
+_MAX_TITLE_BYTES = 1_024
+
+
+def session_id(value: str) -> str:
+    """Check a session id."""
+    if not _ID.fullmatch(value):
+        raise InvalidSessionIdError("session_id", _grammar_problem(value))
+    return value
+
+
+def page_size(value: int) -> int:
+    """Check a page size; 0 is the default."""
+    if not 0 <= value <= MAX_PAGE_SIZE:
+        raise InvalidRequestError("page_size", f"must be 0 to {MAX_PAGE_SIZE}, got {value}")
+    return value or DEFAULT_PAGE_SIZE
+
+
+def page_token(*parts: int | str) -> str:
+    """Make a page token."""
+    return base64.urlsafe_b64encode("/".join(map(str, parts)).encode()).decode()
+
+
+def page_parts(token: str, num_parts: int) -> list[str]:
+    """Read a page token back."""
+    try:
+        parts = base64.urlsafe_b64decode(token.encode()).decode().split("/", num_parts - 1)
+        int(parts[0])
+    except ValueError:
+        raise InvalidPageTokenError("page_token", "is not a token of this service") from None
+    if len(parts) != num_parts:
+        raise InvalidPageTokenError("page_token", "is not a token of this service")
+    return parts
+
+
+def dialect(value: str) -> None:
+    """Check that the dialect is one that is read here."""
+    if value not in _DIALECTS:
+        raise UnknownDialectError("dialect", f"must be empty or 'pi', got {value[:64]!r}")
+
+
+def subscribe_wants(request: pb.SubscribeAgentSessionRequest) -> Wants:
+    """Read a SubscribeAgentSessionRequest."""
+    return Wants(
+        session_id(request.session_id),
+        since_seq=request.since_seq,
+        from_now=request.start == pb.SESSION_START_LIVE,
+    )
+
+
+def tail_wants(request: pb.TailSessionRequest) -> Wants:
+    """Read a TailSessionRequest."""
+    from_now = request.start == pb.SESSION_START_LIVE
+    if not from_now and request.until_seq and request.until_seq < request.since_seq:
+        problem = f"must be 0 or at least since_seq {request.since_seq}, got {request.until_seq}"
+        raise InvalidRequestError("until_seq", problem)
+    return Wants(
+        session_id(request.session_id),
+        since_seq=request.since_seq,
+        until_seq=request.until_seq or None,
+        from_now=from_now,
+        is_lossless=request.delivery == pb.TAIL_DELIVERY_COMPLETE,
+        follow=request.follow,
+    )
+
+
+def hello(message: gateway.ProducerHello) -> Hello:
+    """Read a ProducerHello."""
+    dialect(message.dialect)
+    if not _ID.fullmatch(message.producer_id):
+        raise InvalidRequestError("producer_id", _grammar_problem(message.producer_id))
+    if message.epoch < 1:
+        raise InvalidRequestError("epoch", "must be at least 1")
+    return Hello(
+        session_id(message.session_id),
+        message.producer_id,
+        message.epoch,
+        agent_name=_bounded("agent_name", message.agent_name, _MAX_AGENT_BYTES),
+        agent_version=_bounded("agent_version", message.agent_version, _MAX_AGENT_BYTES),
+        title=_bounded("title", message.title, _MAX_TITLE_BYTES),
+        take_over=message.take_over,
+    )
+
+
+def event(message: gateway.InnerEvent, seq: int | None) -> Event:
+    """Read an InnerEvent."""
+    match message.WhichOneof("body"):
+        case "json":
+            return Event(message.json, message.prompt_id)
+        case "object":
+            return Event(_struct_json(message.object, seq), message.prompt_id)
+        case _:
+            raise InvalidEventError(seq, "has neither json nor object")
+
+
+def producer(request: gateway.PushEventRequest) -> tuple[str, int, int] | None:
+    """Read the producer of a PushEventRequest, None if it names none."""
+    if not request.producer_id:
+        return None
+    if not _ID.fullmatch(request.producer_id):
+        raise InvalidRequestError("producer_id", _grammar_problem(request.producer_id))
+    for name in ("epoch", "seq"):
+        if getattr(request, name) < 1:
+            raise InvalidRequestError(name, "must be at least 1 with a producer_id")
+    return request.producer_id, request.epoch, request.seq
+
+
+def _struct_json(value: struct_pb2.Struct, seq: int | None) -> str:
+    try:
+        return json_format.MessageToJson(value, indent=None)
+    except (ValueError, json_format.Error):
+        raise InvalidEventError(seq, "holds a number that JSON cannot carry") from None
+
+
+def _bounded(field: str, value: str, max_bytes: int) -> str:
+    if len(value.encode()) > max_bytes:
+        raise InvalidRequestError(field, f"must be at most {max_bytes} bytes, got {len(value.encode())}")
+    return value
+
+
+def _grammar_problem(value: str) -> str:
+    shown = value[:64] + ("…" if len(value) > 64 else "")
+    return f"must match {_ID_GRAMMAR}, got {shown!r} ({len(value)} characters)"
