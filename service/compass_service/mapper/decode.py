@@ -120,6 +120,8 @@ def _fit(value: Any, kind: Any) -> Any:
 def _fit_plain(value: Any, kind: Any) -> Any:
     if kind is object or isinstance(value, str):
         value = clean_all(value)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:

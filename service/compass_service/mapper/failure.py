@@ -7,7 +7,7 @@ for an abort) state ERRORED. Activity IDLE, if it is due, comes last.
 from compass.failures import Category, Verdict
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, inner, stream, tools
-from compass_service.mapper.content import has_tool_call, text_of, thinking_of
+from compass_service.mapper.content import has_tool_call, name_of, text_of, thinking_of
 from compass_service.mapper.failure_text import Prose, prose_of, read_text, verdict_of
 from compass_service.mapper.numbers import status_of, usage_of
 from compass_service.mapper.writer import FrameWriter
@@ -25,7 +25,8 @@ _ORIGINS = {
 
 
 def open_chance(writer: FrameWriter) -> None:
-    """Let the next failure be a new one."""
+    """Let the next failure be a new one. A message that is still open will not end any more."""
+    abandon_message(writer)
     state = writer.state
     state.failed = False
     state.failure_event_id = ""
@@ -147,8 +148,8 @@ def _fail(writer: FrameWriter, message: inner.Message, *, was_aborted: bool) -> 
     state = writer.state
     if state.failed:
         return
-    state.provider = message.provider or state.provider
-    state.model = message.model or state.model
+    state.provider = name_of(message.provider) or state.provider
+    state.model = name_of(message.model) or state.model
     _add_what_was_lost(writer, message)
     usage = usage_of(state, message.usage)
     text = read_text(message.error_message)

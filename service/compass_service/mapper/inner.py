@@ -3,7 +3,7 @@
 Every field has a default, so that a missing one is no error. `object` marks what agents write in more than one type.
 """
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -320,18 +320,15 @@ class FallbackSucceeded(Tagged, tag="retry_fallback_succeeded"):
     model: str = ""
 
 
-class RunEvent(Tagged, tag="run_event"):
-    """A workflow engine reports something of a run."""
-
-    kind: Any = None
-    payload: Any = None
-
-
 class UiRequest(Tagged, tag="extension_ui_request"):
     """An extension shows something, or asks a person."""
 
     method: str = ""
     title: str = ""
+
+
+class UiResponse(Tagged, tag="extension_ui_response"):
+    """The answer to a dialog, where the producer shows what it gives to the agent."""
 
 
 class Response(Tagged, tag="response"):
@@ -381,8 +378,8 @@ Inner: TypeAlias = (
     | IrcMessage
     | FallbackApplied
     | FallbackSucceeded
-    | RunEvent
     | UiRequest
+    | UiResponse
     | Response
     | SessionHeader
     | Ready

@@ -55,7 +55,7 @@ def close(writer: FrameWriter) -> None:
         return
     failure.end_unfinished(writer, pb.SESSION_STOP_REASON_ABORTED)
     _settle(writer)
-    activity.rest_at_once(writer)
+    activity.rest(writer)
     writer.enter(pb.AGENT_SESSION_STATE_STOPPED)
 
 
@@ -63,7 +63,6 @@ def _fail(writer: FrameWriter, prose: Prose) -> None:
     message_id = failure.end_unfinished(writer, pb.SESSION_STOP_REASON_DISCONNECTED)
     _settle(writer)
     failure.surface_error(writer, prose, _LOST_VERDICT, message_id=message_id, is_providers=False)
-    activity.rest_at_once(writer)
 
 
 def _settle(writer: FrameWriter) -> None:
@@ -74,8 +73,7 @@ def _settle(writer: FrameWriter) -> None:
     state.compaction_failure = None
     state.retry_open = False
     state.abort_seen = state.abort_asked = False
-    if state.activity.phase in {pb.SESSION_PHASE_COMPACTING, pb.SESSION_PHASE_AWAITING_INPUT}:
-        state.under = None
+    activity.forget_hidden(writer)
 
 
 def _is_working(state: MapperState) -> bool:

@@ -47,6 +47,7 @@ _ARMS: dict[type, Arm] = {
     inner.FallbackApplied: notices.fallback_applied,
     inner.FallbackSucceeded: notices.fallback_succeeded,
     inner.UiRequest: notices.ui_request,
+    inner.UiResponse: notices.dialog_closed,
     inner.Response: run.response,
     inner.SessionHeader: _silent,
     inner.Ready: _silent,

@@ -1,11 +1,15 @@
 """Messages: how a user message is recorded, and how an assistant message opens, grows and ends."""
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 from compass.limits import MAX_TEXT_CHUNK_BYTES
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, failure, inner, stream
 from compass_service.mapper.content import has_content, name_of, text_of, thinking_of
 from compass_service.mapper.numbers import count_of, usage_of
-from compass_service.mapper.state import OpenMessage
+from compass_service.mapper.state import Activity, OpenMessage
 from compass_service.mapper.text import pieces
 from compass_service.mapper.unmapped import count_unmapped
 from compass_service.mapper.writer import FrameWriter
@@ -21,6 +25,7 @@ _INJECTIONS = {
     "followUp": pb.SESSION_INJECTION_KIND_DELIVER,
     "nextTurn": pb.SESSION_INJECTION_KIND_DELIVER,
 }
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _FAILED = frozenset({"error", "aborted"})
 
 
@@ -39,28 +44,13 @@ def message_start(writer: FrameWriter, event: inner.MessageStart) -> None:
 def message_update(writer: FrameWriter, event: inner.MessageUpdate) -> None:
     """Write what an update adds to the open message."""
     update = event.assistant_message_event
-    match update:
-        case inner.StreamError():
-            failure.stream_error(writer, update)
-        case inner.TextDelta() | inner.ThinkingDelta() | inner.TextEnd() | inner.ThinkingEnd():
-            _grow(writer, update)
-        case inner.ToolCallStart() | inner.ToolCallDelta() | inner.ToolCallEnd():
-            message = _open_message(writer)
-            if message is not None:
-                message.has_chunk = True
-        case None:
-            count_unmapped(writer, "message_update")
-        case _:
-            pass
+    _UPDATES[type(update)](writer, update)
 
 
 def message_end(writer: FrameWriter, event: inner.MessageEnd) -> None:
     """End the open assistant message: whole, cut off by a failure, or empty, which is a failure too."""
     message = event.message or inner.Message()
-    if message.role in {"user", "toolResult"}:
-        return
     if message.role != "assistant":
-        count_unmapped(writer, "message_end")
         return
     writer.agent_at_ms = count_of(message.timestamp)
     if message.stop_reason in _FAILED:
@@ -71,13 +61,12 @@ def message_end(writer: FrameWriter, event: inner.MessageEnd) -> None:
 
 def _open(writer: FrameWriter, message: inner.Message) -> None:
     state = writer.state
-    failure.abandon_message(writer)
     failure.open_chance(writer)
     state.compaction_failure = None
     state.provider = name_of(message.provider)
     state.model = name_of(message.model)
     state.message = OpenMessage(writer.next_message_id())
-    activity.restart_phase(writer, pb.SESSION_PHASE_THINKING)
+    activity.replace(writer, Activity(pb.SESSION_PHASE_THINKING, writer.now_ms))
 
 
 def _record(writer: FrameWriter, message: inner.Message) -> None:
@@ -97,7 +86,7 @@ def _record(writer: FrameWriter, message: inner.Message) -> None:
             op_kind=kind,
             message_id=message_id,
             from_handle=name_of(source.from_handle),
-            traceparent=name_of(source.traceparent),
+            traceparent=source.traceparent if _TRACEPARENT.fullmatch(source.traceparent) else "",
         )
         writer.event(pb.SessionEvent(session_injection=injection))
 
@@ -109,36 +98,8 @@ def _injection_kind(message: inner.Message) -> pb.SessionInjectionKind.ValueType
     return _INJECTIONS.get(kind, pb.SESSION_INJECTION_KIND_UNSPECIFIED)
 
 
-def _open_message(writer: FrameWriter) -> OpenMessage | None:
-    """Return the open message; open one for a producer that never says so; None when the last one has ended."""
-    state = writer.state
-    if state.message is None and not (state.message_ended or state.failed):
-        state.message = OpenMessage(writer.next_message_id())
-    return state.message
-
-
-def _grow(
-    writer: FrameWriter,
-    update: inner.TextDelta | inner.ThinkingDelta | inner.TextEnd | inner.ThinkingEnd,
-) -> None:
-    message = _open_message(writer)
-    if message is None:
-        # A late piece of a message that has ended: it must not bring that message back.
-        count_unmapped(writer, "message_update")
-        return
-    match update:
-        case inner.TextDelta():
-            stream.text_delta(writer, message, update)
-        case inner.ThinkingDelta():
-            stream.thinking_delta(writer, message, update)
-        case inner.TextEnd():
-            stream.text_end(writer, message, update)
-        case inner.ThinkingEnd():
-            stream.thinking_end(writer, message, update)
-
-
 def _end(writer: FrameWriter, ended: inner.Message) -> None:
-    message = _open_message(writer)
+    message = stream.open_message(writer, "message_end")
     if message is None:
         return
     stream.complete(writer, message, thinking=thinking_of(ended), text=text_of(ended))
@@ -153,3 +114,28 @@ def _end(writer: FrameWriter, ended: inner.Message) -> None:
             stop_reason,
             usage=usage_of(writer.state, ended.usage),
         )
+
+
+def _silent(_writer: FrameWriter, _update: object) -> None:
+    """Say nothing that the deltas of a block do not."""
+
+
+def _unmapped(writer: FrameWriter, _update: object) -> None:
+    count_unmapped(writer, "message_update")
+
+
+_UPDATES: dict[type, Callable[[FrameWriter, Any], None]] = {
+    inner.TextDelta: stream.text_delta,
+    inner.ThinkingDelta: stream.thinking_delta,
+    inner.TextEnd: stream.text_end,
+    inner.ThinkingEnd: stream.thinking_end,
+    inner.ToolCallStart: stream.tool_call_piece,
+    inner.ToolCallDelta: stream.tool_call_piece,
+    inner.ToolCallEnd: stream.tool_call_piece,
+    inner.StreamError: failure.stream_error,
+    inner.TextStart: _silent,
+    inner.ThinkingStart: _silent,
+    inner.StreamStart: _silent,
+    inner.StreamDone: _silent,
+    type(None): _unmapped,
+}

@@ -36,7 +36,14 @@ def fallback_succeeded(writer: FrameWriter, event: inner.FallbackSucceeded) -> N
 def ui_request(writer: FrameWriter, event: inner.UiRequest) -> None:
     """Show that a dialog waits for a person. Everything else that an extension shows is no inner event."""
     if event.method in _DIALOGS:
-        activity.hide(writer, pb.SESSION_PHASE_AWAITING_INPUT, event.title)
+        activity.hide(writer, pb.SESSION_PHASE_AWAITING_INPUT, prose_of(event.title).text)
+    elif event.method == "cancel":
+        dialog_closed(writer)
+
+
+def dialog_closed(writer: FrameWriter, _: inner.UiResponse | None = None) -> None:
+    """Go back to what the agent was doing before it asked."""
+    activity.uncover(writer, pb.SESSION_PHASE_AWAITING_INPUT)
 
 
 def _write(writer: FrameWriter, text: str, *, link: str = "") -> None:

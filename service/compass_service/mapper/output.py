@@ -14,8 +14,8 @@ _TEXT_KEYS = ("text", "errorMessage", "message")
 def title_of(event: inner.ToolStart | inner.ToolUpdate) -> Prose:
     """Return the intent that the agent states, else the name of the tool."""
     args = event.args or inner.ToolArgs()
-    title = (args.display_intent or event.intent or args.intent or event.tool_name).strip()
-    return _shorten(title, MAX_TITLE_CHARS)
+    candidates = (args.display_intent, event.intent, args.intent, event.tool_name)
+    return _shorten(next(filter(None, map(str.strip, candidates)), ""), MAX_TITLE_CHARS)
 
 
 def output_of(result: object) -> Prose:

@@ -13,15 +13,16 @@ RETRY_CANCELLED = "Retry cancelled"
 def agent_start(writer: FrameWriter, _: inner.AgentStart) -> None:
     """Begin a run."""
     writer.state.abort_seen = False
-    _work(writer)
     failure.open_chance(writer)
-    activity.restart_phase(writer, pb.SESSION_PHASE_THINKING)
+    tools.fail_open(writer)
+    _work(writer)
+    activity.replace(writer, Activity(pb.SESSION_PHASE_THINKING, writer.now_ms))
 
 
 def turn_start(writer: FrameWriter, _: inner.TurnStart) -> None:
     """Begin a turn of a run."""
-    _work(writer)
     failure.open_chance(writer)
+    _work(writer)
 
 
 def agent_end(writer: FrameWriter, event: inner.AgentEnd) -> None:
@@ -80,7 +81,7 @@ def retry_start(writer: FrameWriter, event: inner.RetryStart) -> None:
         supersedes_event_id=state.failure_event_id,
     )
     state.failure_event_id = ""
-    activity.show(writer, retrying)
+    activity.replace(writer, retrying)
     _work(writer)
 
 
@@ -90,6 +91,7 @@ def retry_end(writer: FrameWriter, event: inner.RetryEnd) -> None:
     was_surfaced = state.retry_failed if state.retry_open else state.failed
     state.retry_open = False
     if event.success or state.message is not None:
+        activity.leave(writer, pb.SESSION_PHASE_RETRYING, pb.SESSION_PHASE_THINKING)
         return
     text = read_text(event.final_error)
     if text == RETRY_CANCELLED or state.abort_seen or state.abort_asked:

@@ -63,6 +63,8 @@ class Streamed(msgspec.Struct, array_like=True):
     crc: int = 0
     half: int = 0
     """A high surrogate at the end of the last delta that waits for its other half. 0 when none does."""
+    blocks: list[int] = msgspec.field(default_factory=list)
+    """Content indexes that had a delta, or whose whole content was given."""
 
 
 class OpenMessage(msgspec.Struct, array_like=True):
@@ -75,9 +77,6 @@ class OpenMessage(msgspec.Struct, array_like=True):
     """Whether the producer dropped events since it began, so that its end may hold text that never came."""
     text: Streamed = msgspec.field(default_factory=Streamed)
     thinking: Streamed = msgspec.field(default_factory=Streamed)
-    text_blocks: list[int] = msgspec.field(default_factory=list)
-    thinking_blocks: list[int] = msgspec.field(default_factory=list)
-    """Content indexes that had a delta, or whose whole content was given."""
 
 
 class Edit(msgspec.Struct, array_like=True):

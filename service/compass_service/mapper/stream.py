@@ -1,6 +1,5 @@
 """The streamed text of the open message: one frame a delta, and at the end whatever never came as a delta."""
 
-from collections.abc import Callable
 from zlib import crc32
 
 from compass.limits import MAX_TEXT_CHUNK_BYTES
@@ -8,81 +7,93 @@ from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity
 from compass_service.mapper.inner import TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
 from compass_service.mapper.state import MAX_BLOCKS, OpenMessage, Streamed
-from compass_service.mapper.text import REPLACEMENT, clean, pieces
-from compass_service.mapper.writer import FrameWriter
+from compass_service.mapper.text import REPLACEMENT, clean, is_inside_character, pieces
+from compass_service.mapper.unmapped import count_unmapped
+from compass_service.mapper.writer import ASSISTANT_TEXT, THINKING, FrameWriter
 
-Write = Callable[[FrameWriter, OpenMessage, bytes], None]
 
-
-def text_delta(writer: FrameWriter, message: OpenMessage, delta: TextDelta) -> None:
+def text_delta(writer: FrameWriter, delta: TextDelta) -> None:
     """Write a piece of the answer."""
-    _mark(message.text_blocks, delta.content_index)
-    _stream(writer, message, message.text, delta.delta, write_text)
+    message = writer.state.message or open_message(writer)
+    if message is not None:
+        _grow(writer, message, ASSISTANT_TEXT, delta.content_index, delta.delta)
 
 
-def thinking_delta(writer: FrameWriter, message: OpenMessage, delta: ThinkingDelta) -> None:
+def thinking_delta(writer: FrameWriter, delta: ThinkingDelta) -> None:
     """Write a piece of the reasoning."""
-    _mark(message.thinking_blocks, delta.content_index)
-    _stream(writer, message, message.thinking, delta.delta, write_thinking)
+    message = writer.state.message or open_message(writer)
+    if message is not None:
+        _grow(writer, message, THINKING, delta.content_index, delta.delta)
 
 
-def text_end(writer: FrameWriter, message: OpenMessage, end: TextEnd) -> None:
+def text_end(writer: FrameWriter, end: TextEnd) -> None:
     """Write a block of the answer that came without a delta."""
-    if end.content and end.content_index not in message.text_blocks:
-        _mark(message.text_blocks, end.content_index)
-        _stream(writer, message, message.text, end.content, write_text)
+    message = open_message(writer)
+    if message is not None and end.content_index not in message.text.blocks:
+        _grow(writer, message, ASSISTANT_TEXT, end.content_index, end.content)
 
 
-def thinking_end(writer: FrameWriter, message: OpenMessage, end: ThinkingEnd) -> None:
+def thinking_end(writer: FrameWriter, end: ThinkingEnd) -> None:
     """Write a block of the reasoning that came without a delta."""
-    if end.content and end.content_index not in message.thinking_blocks:
-        _mark(message.thinking_blocks, end.content_index)
-        _stream(writer, message, message.thinking, end.content, write_thinking)
+    message = open_message(writer)
+    if message is not None and end.content_index not in message.thinking.blocks:
+        _grow(writer, message, THINKING, end.content_index, end.content)
 
 
-def flush(writer: FrameWriter, message: OpenMessage) -> None:
-    """Give up waiting for the other half of a surrogate pair."""
-    for streamed, write in ((message.thinking, write_thinking), (message.text, write_text)):
-        if streamed.half:
-            streamed.half = 0
-            _write(writer, message, streamed, REPLACEMENT.encode(), write)
+def tool_call_piece(writer: FrameWriter, _: object) -> None:
+    """Remember that the message asks for a tool. The call itself is shown when it begins to run."""
+    message = open_message(writer)
+    if message is not None:
+        message.has_chunk = True
+
+
+def open_message(writer: FrameWriter, event_type: str = "message_update") -> OpenMessage | None:
+    """Return the open message. One is opened for a producer that never says that a message begins.
+
+    None when the last message has ended: an event that comes late must not bring it back, and is only counted.
+    """
+    state = writer.state
+    if state.message is None:
+        if state.message_ended or state.failed:
+            count_unmapped(writer, event_type)
+        else:
+            state.message = OpenMessage(writer.next_message_id())
+    return state.message
 
 
 def complete(writer: FrameWriter, message: OpenMessage, *, thinking: str, text: str) -> None:
     """Write what a message holds and what never came as a delta, if what came is how it begins."""
-    for streamed, whole, write in (
-        (message.thinking, thinking, write_thinking),
-        (message.text, text, write_text),
-    ):
+    for arm, whole in ((THINKING, thinking), (ASSISTANT_TEXT, text)):
+        streamed = _streamed(message, arm)
         data = whole.encode()
         begun = data[: streamed.num_bytes]
-        if len(begun) == streamed.num_bytes and crc32(begun) == streamed.crc and len(data) > len(begun):
+        rest = data[streamed.num_bytes :]
+        if rest and crc32(begun) == streamed.crc and not is_inside_character(rest):
             streamed.half = 0
-            _write(writer, message, streamed, data[len(begun) :], write)
+            _write(writer, message, arm, rest)
     flush(writer, message)
 
 
-def write_text(writer: FrameWriter, message: OpenMessage, data: bytes) -> None:
-    """Write a frame of the answer."""
-    if writer.state.activity.phase != pb.SESSION_PHASE_RESPONDING:
-        activity.begin_phase(writer, pb.SESSION_PHASE_RESPONDING)
-    writer.event(
-        pb.SessionEvent(assistant_text=pb.SessionAssistantText(text=data.decode(), message_id=message.message_id)),
-    )
+def flush(writer: FrameWriter, message: OpenMessage) -> None:
+    """Give up waiting for the other half of a surrogate pair."""
+    for arm in (THINKING, ASSISTANT_TEXT):
+        streamed = _streamed(message, arm)
+        if streamed.half:
+            streamed.half = 0
+            _write(writer, message, arm, REPLACEMENT.encode())
 
 
-def write_thinking(writer: FrameWriter, message: OpenMessage, data: bytes) -> None:
-    """Write a frame of the reasoning."""
-    writer.event(pb.SessionEvent(thinking=pb.SessionThinking(text=data.decode(), message_id=message.message_id)))
+def _streamed(message: OpenMessage, arm: bytes) -> Streamed:
+    return message.text if arm is ASSISTANT_TEXT else message.thinking
 
 
-def _mark(blocks: list[int], index: int) -> None:
-    if index not in blocks and 0 <= index < MAX_BLOCKS:
-        blocks.append(index)
-
-
-def _stream(writer: FrameWriter, message: OpenMessage, streamed: Streamed, text: str, write: Write) -> None:
-    if streamed.half and text:
+def _grow(writer: FrameWriter, message: OpenMessage, arm: bytes, index: int, text: str) -> None:
+    if not text:
+        return
+    streamed = _streamed(message, arm)
+    if index not in streamed.blocks and 0 <= index < MAX_BLOCKS:
+        streamed.blocks.append(index)
+    if streamed.half:
         text = chr(streamed.half) + text
         streamed.half = 0
     try:
@@ -90,10 +101,11 @@ def _stream(writer: FrameWriter, message: OpenMessage, streamed: Streamed, text:
     except UnicodeEncodeError:
         data = _hold_back(streamed, text).encode()
     if data:
-        _write(writer, message, streamed, data, write)
+        _write(writer, message, arm, data)
 
 
 def _hold_back(streamed: Streamed, text: str) -> str:
+    """Keep a high surrogate at the end for the next delta, and clean the rest."""
     last = ord(text[-1])
     if 0xD800 <= last < 0xDC00:
         streamed.half = last
@@ -101,12 +113,12 @@ def _hold_back(streamed: Streamed, text: str) -> str:
     return clean(text)
 
 
-def _write(writer: FrameWriter, message: OpenMessage, streamed: Streamed, data: bytes, write: Write) -> None:
+def _write(writer: FrameWriter, message: OpenMessage, arm: bytes, data: bytes) -> None:
+    streamed = _streamed(message, arm)
     message.has_chunk = True
     streamed.num_bytes += len(data)
     streamed.crc = crc32(data, streamed.crc)
-    if len(data) <= MAX_TEXT_CHUNK_BYTES:
-        write(writer, message, data)
-    else:
-        for piece in pieces(data, MAX_TEXT_CHUNK_BYTES):
-            write(writer, message, piece)
+    if arm is ASSISTANT_TEXT and writer.state.activity.phase != pb.SESSION_PHASE_RESPONDING:
+        activity.begin(writer, pb.SESSION_PHASE_RESPONDING)
+    for piece in pieces(data, MAX_TEXT_CHUNK_BYTES) if len(data) > MAX_TEXT_CHUNK_BYTES else (data,):
+        writer.chunk(arm, piece, message.message_id)

@@ -42,13 +42,22 @@ def cut_chars(text: str, max_chars: int) -> str:
     return text if len(text) <= max_chars else text[: max_chars - 1] + ELLIPSIS
 
 
+def is_inside_character(data: bytes) -> bool:
+    """Tell whether bytes of UTF-8 begin inside a character."""
+    return bool(data) and _continues(data[0])
+
+
+def _continues(byte: int) -> bool:
+    return byte & 0xC0 == 0x80
+
+
 def pieces(data: bytes, max_bytes: int) -> list[bytes]:
     """Split UTF-8 into pieces of at most `max_bytes`, never inside a character."""
     parts = []
     start = 0
     while len(data) - start > max_bytes:
         end = start + max_bytes
-        while data[end] & 0xC0 == 0x80:
+        while _continues(data[end]):
             end -= 1
         parts.append(data[start:end])
         start = end

@@ -30,11 +30,13 @@ def tool_update(writer: FrameWriter, event: inner.ToolUpdate) -> None:
     call_id = _call_id(writer, event)
     if not call_id:
         return
-    if call_id not in writer.state.tools:
-        _begin(writer, call_id, event)
     tool = writer.state.tools.get(call_id)
     output = output_of(event.partial_result)
-    if tool is None or not output.text or len(output.text) < tool.output_chars * GROWTH:
+    if tool is None:
+        # It ended, perhaps by an abort, and must not begin again.
+        count_unmapped(writer, "tool_execution_update")
+        return
+    if not output.text or len(output.text) < tool.output_chars * GROWTH:
         return
     tool.output_chars = len(output.text)
     update = pb.SessionToolCallUpdate(
@@ -103,7 +105,7 @@ def _begin(writer: FrameWriter, call_id: str, event: inner.ToolStart | inner.Too
             edits_original_bytes=original_bytes,
         )
     if not state.failed:
-        activity.begin_phase(writer, pb.SESSION_PHASE_RUNNING_TOOL, title.text)
+        activity.begin(writer, pb.SESSION_PHASE_RUNNING_TOOL, title.text)
 
 
 def _go_on(writer: FrameWriter) -> None:
@@ -113,6 +115,6 @@ def _go_on(writer: FrameWriter) -> None:
         return
     if state.tools:
         newest = next(reversed(state.tools.values()))
-        activity.begin_phase(writer, pb.SESSION_PHASE_RUNNING_TOOL, newest.title)
+        activity.begin(writer, pb.SESSION_PHASE_RUNNING_TOOL, newest.title)
     else:
-        activity.end_phase(writer, pb.SESSION_PHASE_RUNNING_TOOL, pb.SESSION_PHASE_THINKING)
+        activity.leave(writer, pb.SESSION_PHASE_RUNNING_TOOL, pb.SESSION_PHASE_THINKING)
