@@ -122,20 +122,26 @@ def read_page(
     base = session_key << SEQ_BITS
     bounds = {"base": base, "first": base | first_seq, "end": base | end_seq, "first_seq": first_seq}
     statement = _READ_PRIORITY if priority_only else _READ_ALL
-    with closing(connection.execute(statement, bounds)) as rows:
-        return _page(session_id, cast("Iterator[_RecordRow]", rows), end_seq=end_seq, max_bytes=max_bytes)
+    with closing(connection.execute(statement, bounds)) as cursor:
+        rows, is_full = _take(cast("Iterator[_RecordRow]", cursor), max_bytes)
+    records = [
+        Record(session_id, key & SEQ_MASK, lanes, tuple(split(frames)), b"", at_unix_ms)
+        for key, at_unix_ms, lanes, frames in rows
+    ]
+    last_seen = records[-1].end_seq if records else end_seq
+    return Page(records, last_seen if is_full else max(end_seq, last_seen))
 
 
-def _page(session_id: str, rows: Iterator[_RecordRow], *, end_seq: int, max_bytes: int) -> Page:
-    """Take rows until the page is full; a page that has room at the end has seen all up to `end_seq`."""
-    records: list[Record] = []
+def _take(rows: Iterator[_RecordRow], max_bytes: int) -> tuple[list[_RecordRow], bool]:
+    """Take rows until a page is full, at least one. Returns whether there were more."""
+    taken: list[_RecordRow] = []
     num_bytes = 0
-    for key, at_unix_ms, lanes, frames in rows:
-        num_bytes += len(frames)
-        if records and num_bytes > max_bytes:
-            return Page(records, records[-1].end_seq)
-        records.append(Record(session_id, key & SEQ_MASK, lanes, tuple(split(frames)), b"", at_unix_ms))
-    return Page(records, max(end_seq, records[-1].end_seq) if records else end_seq)
+    for row in rows:
+        num_bytes += len(row[-1])
+        if taken and num_bytes > max_bytes:
+            return taken, True
+        taken.append(row)
+    return taken, False
 
 
 def _session(row: Sequence[object]) -> StoredSession:

@@ -17,8 +17,11 @@ SEQ_BITS = 36
 """Low bits of a record's key that are its first seq: 68 thousand million frames a session, 134 million sessions."""
 SEQ_MASK = (1 << SEQ_BITS) - 1
 
-_WAL_LIMIT_BYTES = 32 * 1024 * 1024
-"""To what the WAL file is cut when it starts over."""
+WAL_LIMIT_BYTES = 32 * 1024 * 1024
+"""How large the WAL grows, about, before it starts over."""
+
+_BUSY_MS = 30_000
+"""How long to wait for another program that has the database locked, such as somebody's sqlite3 shell."""
 
 _SCHEMA = """
 CREATE TABLE sessions (
@@ -50,6 +53,14 @@ CREATE INDEX priority_records ON records (key) WHERE num_priority > 0;
 """
 
 
+class DataDirUnusableError(LogError):
+    """The files in the data directory cannot be opened as a session log. The cause is in the service's own log."""
+
+    def __init__(self, data_dir: str) -> None:
+        super().__init__(f"data directory {data_dir} cannot be opened as a session log")
+        self.data_dir = data_dir
+
+
 class SchemaVersionError(LogError):
     """The data directory was written by a newer version of the service."""
 
@@ -61,15 +72,14 @@ class SchemaVersionError(LogError):
 def connect_writer(data_dir: Path) -> apsw.Connection:
     """Open the one connection that writes, and make the tables if they are not there. Raises SchemaVersionError."""
     connection = apsw.Connection(str(data_dir / DB_NAME))
-    connection.set_busy_timeout(5_000)
+    connection.set_busy_timeout(_BUSY_MS)
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
         connection.close()
         raise SchemaVersionError(found=version)
     connection.pragma("auto_vacuum", "INCREMENTAL")  # heeded only before the first table
     connection.pragma("journal_mode", "WAL")
-    connection.pragma("synchronous", "FULL")  # NORMAL loses acknowledged records in a power cut
-    connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
+    _set_durable(connection)
     if version == 0:
         with connection:
             connection.execute(_SCHEMA)
@@ -77,8 +87,21 @@ def connect_writer(data_dir: Path) -> apsw.Connection:
     return connection
 
 
+def connect_checkpointer(data_dir: Path) -> apsw.Connection:
+    """Open a connection that moves the WAL into the database."""
+    connection = apsw.Connection(str(data_dir / DB_NAME), flags=apsw.SQLITE_OPEN_READWRITE)
+    _set_durable(connection)
+    return connection
+
+
 def connect_reader(data_dir: Path) -> apsw.Connection:
     """Open a connection that only reads."""
     connection = apsw.Connection(str(data_dir / DB_NAME), flags=apsw.SQLITE_OPEN_READONLY)
-    connection.set_busy_timeout(5_000)
+    connection.set_busy_timeout(_BUSY_MS)
     return connection
+
+
+def _set_durable(connection: apsw.Connection) -> None:
+    connection.pragma("synchronous", "FULL")  # NORMAL loses acknowledged records in a power cut
+    connection.pragma("journal_size_limit", WAL_LIMIT_BYTES)
+    connection.wal_autocheckpoint(0)  # a checkpoint inside a commit makes that commit wait

@@ -1,12 +1,15 @@
 """The log's tables as the writer's thread changes them. Knows SQL; nothing of threads, futures or full disks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import apsw
 
 from compass_service.frames import LANE_PRIORITY
-from compass_service.log.protocol import HeadMovedError, LogError, Record
+from compass_service.log.protocol import HeadMovedError, LogError, LogFullError, Record
+from compass_service.log.retention import Retention
 from compass_service.log.schema import SEQ_BITS
+from compass_service.log.transaction import transaction
+from compass_service.log.trim import Trim, in_steps
 
 _CONTINUE = """
 UPDATE sessions
@@ -24,27 +27,37 @@ WHERE head_seq = 0
 RETURNING key
 """
 
+_HEAD = "SELECT head_seq FROM sessions WHERE session_id = ?"
+
 _ADD_RECORD = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class Store:
     """The writing connection and what is done with it."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, retention: Retention) -> None:
+        self.wal_pages = 0
+        """Length of the WAL after the last commit."""
         self._connection = connection
+        self._retention = retention
+        connection.set_wal_hook(self._note_wal)
 
     def commit(self, records: Sequence[Record]) -> list[LogError | None]:
         """Append records in one transaction. Returns for each what refused it, None if it is durable.
 
-        Raises what SQLite raises; then nothing was stored.
+        Raises LogFullError, and else what SQLite raises; then nothing was stored.
         """
-        with Transaction(self._connection):
+        with transaction(self._connection):
             return [self._append(record) for record in records]
 
-    def head_seq(self, session_id: str) -> int:
-        """Return the newest seq of a session, 0 if there is none."""
-        found = self._connection.execute("SELECT head_seq FROM sessions WHERE session_id = ?", (session_id,)).get
-        return 0 if found is None else int(found)
+    def refuse(self, records: Sequence[Record]) -> list[LogError]:
+        """Say for each record why it is not stored: the disk is full, or it waits behind one that was not stored."""
+        return [self._moved(record) or LogFullError() for record in records]
+
+    def trim(self, *, now_unix_ms: int, slack_pages: int, removed: list[str]) -> Iterator[None]:
+        """Apply retention in short transactions, one a step. Adds the sessions that are gone for good to `removed`."""
+        work = Trim(self._connection, self._retention, now_unix_ms=now_unix_ms).work(slack_pages=slack_pages)
+        return in_steps(self._connection, work, removed)
 
     def close(self) -> None:
         """Close the connection; the last one to close moves the WAL into the database."""
@@ -63,11 +76,20 @@ class Store:
         statement = _BEGIN if record.first_seq == 1 else _CONTINUE
         key = self._connection.execute(statement, facts).get
         if key is None:
-            head_seq = self.head_seq(record.session_id)
-            return HeadMovedError(record.session_id, head_seq=head_seq, first_seq=record.first_seq)
+            return self._moved(record)
         if record.lanes:
             self._add_record(key, record, frames)
         return None
+
+    def _moved(self, record: Record) -> HeadMovedError | None:
+        head_seq = self._connection.execute(_HEAD, (record.session_id,)).get or 0
+        if record.first_seq == head_seq + 1:
+            return None
+        return HeadMovedError(record.session_id, head_seq=head_seq, first_seq=record.first_seq)
+
+    def _note_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self.wal_pages = pages
+        return apsw.SQLITE_OK
 
     def _add_record(self, session_key: int, record: Record, frames: bytes) -> None:
         num_priority = record.lanes.count(LANE_PRIORITY)
@@ -81,24 +103,3 @@ class Store:
             frames,
         )
         self._connection.execute(_ADD_RECORD, row)
-
-
-class Transaction:
-    """A write transaction: committed at the end of the block, rolled back if the block or the commit fails."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        """Begin, and take the write lock at once: a read transaction cannot be raised to a write one later."""
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the transaction."""
-        try:
-            if kind is None:
-                self._connection.execute("COMMIT")
-        finally:
-            # A full disk has rolled back already, and a second ROLLBACK would hide the error that matters.
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")

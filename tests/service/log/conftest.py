@@ -13,8 +13,19 @@ async def open_log(tmp_path: Path) -> AsyncIterator[OpenLog]:
     """Open logs that are closed at the end, in one directory unless another is named."""
     opened: list[SqliteLog] = []
 
-    def open_one(data_dir: Path = tmp_path / "data", *, retention: Retention | None = None) -> SqliteLog:
-        log = SqliteLog.open(data_dir, retention=retention or Retention())
+    def open_one(
+        data_dir: Path = tmp_path / "data",
+        *,
+        retention: Retention | None = None,
+        reserve_bytes: int = 64 * 1024,
+        now_unix_ms: int = 1_000,
+    ) -> SqliteLog:
+        log = SqliteLog.open(
+            data_dir,
+            retention=retention or Retention(),
+            reserve_bytes=reserve_bytes,
+            now_unix_ms=lambda: now_unix_ms,
+        )
         opened.append(log)
         return log
 

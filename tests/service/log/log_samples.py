@@ -38,10 +38,29 @@ def lanes_of(kept: Record) -> str:
 
 
 async def held(log: SessionLog, session_id: str = "s") -> list[tuple[int, str]]:
-    """First seq and lanes of every record that a log holds of a session, after checking that the frames fit them."""
-    page = await log.read(session_id, 1, end_seq=ALL, max_bytes=ALL)
-    for kept in page.records:
-        seqs = [kept.first_seq + at for at, lane in enumerate(lanes_of(kept)) if lane != "."]
-        sizes = [len(got) for got in kept.frames]
-        assert [got[-12:] for got in kept.frames] == [frame(seq, size=30)[-12:] for seq in seqs], (seqs, sizes)
-    return [(kept.first_seq, lanes_of(kept)) for kept in page.records]
+    """First seq and lanes of every record that a log holds of a session, after checking frames and counts."""
+    records = await read_all(log, session_id)
+    kept = {seq: body for one in records for seq, body in zip(kept_seqs(one), one.frames, strict=True)}
+    assert all(body.endswith(frame(seq)[-6:]) for seq, body in kept.items())
+    stored = await log.load(session_id)
+    assert (stored is not None) or not records
+    if stored is not None and stored.head_seq:
+        assert stored.num_bytes == sum(map(len, kept.values()))
+        assert stored.num_trimmed == stored.head_seq - len(kept)
+        assert stored.first_kept_seq == min(kept, default=stored.head_seq + 1)
+    return [(one.first_seq, lanes_of(one)) for one in records]
+
+
+async def read_all(log: SessionLog, session_id: str = "s") -> list[Record]:
+    """Every record that a log holds of a session, read page by page."""
+    records: list[Record] = []
+    next_seq = 1
+    while (page := await log.read(session_id, next_seq, end_seq=ALL, max_bytes=1 << 20)).records:
+        records += page.records
+        next_seq = page.next_seq
+    return records
+
+
+def kept_seqs(one: Record) -> list[int]:
+    """Seqs of the frames that a record still has."""
+    return [one.first_seq + at for at, lane in enumerate(lanes_of(one)) if lane != "."]

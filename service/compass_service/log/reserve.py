@@ -1,0 +1,62 @@
+"""Room held back for the day the disk is full.
+
+Without it nothing helps then: SQLite needs room to move its WAL into the database, and even to delete.
+"""
+
+import os
+import time
+from pathlib import Path
+
+import structlog
+
+RESERVE_NAME = "compass.reserve"
+
+
+_log = structlog.get_logger(__name__)
+
+_RETRY_S = 0.25
+
+
+class Reserve:
+    """A file of allocated but unused bytes. Not held means that the disk is full, or was when last looked at."""
+
+    def __init__(self, data_dir: Path, num_bytes: int) -> None:
+        if num_bytes < 0:
+            raise ValueError(f"reserve_bytes must not be negative, got {num_bytes}")
+        self._path = data_dir / RESERVE_NAME
+        self._num_bytes = num_bytes
+        self._retry_at = 0.0
+        self.is_held = False
+        self.take()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look for room again: a few times a second, however many appends ask."""
+        return time.monotonic() >= self._retry_at
+
+    def take(self) -> None:
+        """Allocate the file, all of it or nothing."""
+        try:
+            self._allocate()
+        except OSError as error:
+            _log.warning("log_reserve_missing", reserve_bytes=self._num_bytes, internal_cause=repr(error))
+            self.give_up()
+        else:
+            self.is_held = True
+
+    def give_up(self) -> None:
+        """Free the room for what must be written to make more."""
+        self._path.unlink(missing_ok=True)
+        self.is_held = False
+        self._retry_at = time.monotonic() + _RETRY_S
+
+    def _allocate(self) -> None:
+        if self._num_bytes == 0:
+            self._path.unlink(missing_ok=True)
+            return
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.ftruncate(fd, min(os.fstat(fd).st_size, self._num_bytes))  # it may have been larger in an earlier run
+            os.posix_fallocate(fd, 0, self._num_bytes)
+        finally:
+            os.close(fd)
