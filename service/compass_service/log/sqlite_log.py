@@ -145,7 +145,7 @@ class SqliteLog:
     async def trim(self, *, now_unix_ms: int) -> Sequence[str]:
         """Apply retention once, between commits. Returns the sessions that were removed altogether since the last time.
 
-        Raises LogFullError if there was not even room to delete: what went before stays gone, a later call goes on.
+        On a disk that is too full even to delete it ends early, and a later call goes on. Raises LogClosedError.
         """
         if self._is_closing:
             raise LogClosedError

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from compass_service.log.checkpointer import Checkpointer
 from compass_service.log.committer import Committer
-from compass_service.log.protocol import LogClosedError, LogError, Record
+from compass_service.log.protocol import LogClosedError, LogError, LogFullError, Record
 from compass_service.log.reserve import Reserve
 from compass_service.log.store import Store
 
@@ -144,6 +144,8 @@ class Writer:
         """Take one step; the next one waits behind the appends that came meanwhile."""
         try:
             has_more = self._committer.step(trimming.steps)
+        except LogFullError:
+            has_more = False  # there is not even room to delete; the next trim goes on where this one ended
         except LogError as error:
             self._outcomes.trimmed(trimming, error)
             return

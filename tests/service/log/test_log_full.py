@@ -124,12 +124,20 @@ async def test_retention_makes_room_when_the_disk_is_full(open_log):
     assert len(await read_all(log)) == head + 1
 
 
-async def test_a_trim_on_a_full_disk_goes_on(small: SqliteLog, open_log):
-    head = await fill_up(small)
+async def test_a_trim_without_room_even_to_delete_ends_early_and_a_later_one_goes_on(open_log, monkeypatch):
+    log = open_log(retention=Retention(age_ms=100))
+    await log.append(record(1, "tP", at=1_000))
 
-    assert await small.trim(now_unix_ms=5_000) == []
+    with monkeypatch.context() as patched:
+        patched.setattr("compass_service.log.trim.cut", raise_full)
+        assert await log.trim(now_unix_ms=5_000) == []
+    assert await held(log) == [(1, "tP")]
 
-    assert len(await read_all(small)) == head
+    assert await log.trim(now_unix_ms=5_000) == ["s"]
+
+
+def raise_full(*_: object, **__: object) -> None:
+    raise apsw.FullError
 
 
 async def test_the_reserve_follows_its_setting(open_log, tmp_path: Path):
