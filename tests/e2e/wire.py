@@ -46,6 +46,31 @@ def batch(first_seq: int, events: Sequence[str], dropped: int = 0) -> gw.PushEve
     return gw.PushEventsRequest(batch=gw.EventBatch(first_seq=first_seq, events=inner, dropped=dropped))
 
 
+async def read(call):
+    """Read one message; None at a normal end, the refusal at any other."""
+    response = await call.read()
+    if response is not grpc.aio.EOF:
+        return response
+    if (code := await call.code()) is grpc.StatusCode.OK:
+        return None
+    raise grpc.aio.AioRpcError(
+        code,
+        await call.initial_metadata(),
+        await call.trailing_metadata(),
+        await call.details(),
+    )
+
+
+async def read_all(call) -> list:
+    """Read what is left of a stream, whose end is a normal one or raises."""
+    return [response async for response in _responses(call)]
+
+
+async def _responses(call):
+    while (response := await read(call)) is not None:
+        yield response
+
+
 class Push:
     """One push stream, a message at a time."""
 
@@ -64,15 +89,8 @@ class Push:
         self.call.cancel()
 
     async def _read(self) -> gw.PushEventsResponse:
-        response = await self.call.read()
-        if response is grpc.aio.EOF:
-            code = await self.call.code()
-            raise grpc.aio.AioRpcError(
-                code,
-                await self.call.initial_metadata(),
-                await self.call.trailing_metadata(),
-                await self.call.details(),
-            )
+        response = await read(self.call)
+        assert response is not None, "the push stream ended early"
         return response
 
     async def send(self, *events: str, dropped: int = 0) -> None:

@@ -52,7 +52,11 @@ class PushStream:
         revoked = asyncio.create_task(_revoked(attachment))
         try:
             await asyncio.wait({acking, revoked}, return_when=asyncio.FIRST_COMPLETED)
-            await (acking if acking.done() else revoked)
+            if revoked.done():
+                reading.cancel()
+                await acking
+                await revoked
+            await acking
             await reading
         finally:
             for task in (reading, acking, revoked):

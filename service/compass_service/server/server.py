@@ -89,7 +89,7 @@ class Server:
         """Refuse new calls, end subscriptions so that clients resume elsewhere, flush commits, stop. Idempotent."""
         await self._health.enter_graceful_shutdown()
         self._hub.drain()
-        self._registry.wake_watches()
+        self._registry.drain()
         await self._grpc.stop(grace_s)
         # stop() returns before the last lines of the calls have run.
         await self._calls.ended()

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from compass_service.log.protocol import SessionLog, StoredSession
-from compass_service.problems import SessionNotFoundError
+from compass_service.problems import DrainingError, SessionNotFoundError
 from compass_service.session import checkpoint as checkpoints
 from compass_service.session.session import Session
 from compass_service.session.watch import Watch
@@ -78,8 +78,11 @@ class Registry:
             elif not session.is_busy and now_ms - session.touched_ms >= self._idle_ms:
                 del self._sessions[session.session_id]
 
-    def wake_watches(self) -> None:
-        """End the wait of every watch, so that its reader looks whether it must go."""
+    def drain(self) -> None:
+        """Detach every producer and wake every watch, so that their calls end and their clients come back later."""
+        for session in self._sessions.values():
+            if session.attachment is not None:
+                session.attachment.revoke(DrainingError())
         for watch in self._watches:
             watch.wake()
 
