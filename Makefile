@@ -2,8 +2,8 @@
 # all that is needed beforehand is Python 3.11 or newer, with venv, and make.
 
 PYTHON ?= python3
-LISTEN ?= 127.0.0.1:7117
-DATA_DIR ?= .compass-data
+LISTEN ?= 127.0.0.1:7420
+DATA_DIR ?= compass-data
 
 VENV := .venv
 BIN := $(VENV)/bin

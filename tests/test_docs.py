@@ -2,12 +2,18 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.rpc import code_pb2
+from pydantic import BaseModel
 
 from compass.lanes import is_priority
 from compass.v1 import compass_pb2 as pb
+from compass_service import problems
+from compass_service.doors import status
+from compass_service.server.config import Config
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -39,9 +45,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def test_the_protocol_page_puts_every_event_in_its_lane() -> None:
-    lanes = {
-        arm: lane for cell, lane, _ in rows("docs/protocol.md", "Frames") for arm in re.findall(r"`(\w+)`", cell)
-    }
+    lanes = {arm: lane for cell, lane, _ in rows("docs/protocol.md", "Frames") for arm in re.findall(r"`(\w+)`", cell)}
     del lanes["state"], lanes["gap"]
     events = pb.SessionEvent.DESCRIPTOR.oneofs_by_name["event"].fields
     assert {arm: lane.split(",")[0] for arm, lane in lanes.items()} == {
@@ -53,3 +57,60 @@ def _frame(arm: str) -> pb.AgentSessionFrame:
     event = pb.SessionEvent()
     getattr(event, arm).SetInParent()
     return pb.AgentSessionFrame(event=event)
+
+
+def test_the_protocol_page_lists_every_reason_with_its_code() -> None:
+    refusals = {(code_pb2.Code.Name(row.code), row.reason) for row in status._ROWS.values()}
+    refusals |= {("INVALID_ARGUMENT", refusal.reason) for refusal in _subclasses(problems.InvalidRequestError)}
+    told = {
+        (code, reason) for code, reasons, *_ in rows("docs/protocol.md", "Errors") for reason in reasons.split(", ")
+    }
+    assert told == refusals | {("INTERNAL", "INTERNAL"), ("RESOURCE_EXHAUSTED", "none")}
+
+
+def _subclasses(root: type) -> set[type]:
+    return {root}.union(*map(_subclasses, root.__subclasses__()))
+
+
+def test_the_operations_page_lists_every_setting_with_its_default() -> None:
+    told = {name.strip("`"): default.strip("`") for name, default, _ in rows("docs/operations.md", "Configuration")}
+    assert told == dict(_settings(Config))
+
+
+def _settings(part: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, field in part.model_fields.items():
+        if isinstance(field.default, BaseModel):
+            yield from _settings(type(field.default), f"{prefix}{name}.")
+        else:
+            yield prefix + name, _spell(field.default)
+
+
+def _spell(default: object) -> str:
+    match default:
+        case None:
+            return ""
+        case list():
+            return ", ".join(default)
+        case bool():
+            return str(default).lower()
+        case _:
+            return str(default)
+
+
+def test_every_invariant_is_held_by_tests_that_exist() -> None:
+    held = {
+        int(number): re.findall(r"`([\w/.]+::\w+)`", tests)
+        for number, _, tests in rows("docs/invariants.md", "What always holds")
+    }
+    assert sorted(held) == list(INVARIANTS)
+    assert [number for number, tests in held.items() if not tests] == []
+    assert [test for tests in held.values() for test in tests if not _exists(test)] == []
+
+
+def _exists(test: str) -> bool:
+    path, _, name = test.partition("::")
+    if not (ROOT / path).is_file():
+        return False
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    tree = ast.parse((ROOT / path).read_text())
+    return any(isinstance(node, functions) and node.name == name for node in ast.walk(tree))

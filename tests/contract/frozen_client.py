@@ -9,8 +9,9 @@ import json
 import sys
 
 import grpc
-from compass.v1 import compass_pb2, compass_pb2_grpc
 from google.protobuf import json_format
+
+from compass.v1 import compass_pb2, compass_pb2_grpc
 
 
 def main(target: str, session_id: str) -> None:
