@@ -53,11 +53,22 @@ async def test_every_message_of_the_contract_can_be_described(serve, dial):
     call.cancel()
 
 
+@pytest.mark.parametrize("member", ["AgentGateway.PushEvent", "SessionError.message"])
+async def test_methods_and_fields_can_be_described(serve, dial, member):
+    server = await serve()
+    call = open_reflection(dial(server.addresses[0]), V1)
+
+    answer = await ask(call, file_containing_symbol=f"compass.v1.{member}")
+
+    assert answer.HasField("file_descriptor_response")
+    call.cancel()
+
+
 async def test_what_does_not_exist_is_not_found(serve, dial):
     server = await serve()
     call = open_reflection(dial(server.addresses[0]), V1)
 
-    answer = await ask(call, file_containing_symbol="compass.v1.Nothing")
+    answer = await ask(call, file_containing_symbol="compass.v1.AgentGateway.Nothing")
 
     assert answer.error_response.error_code == 5
     call.cancel()

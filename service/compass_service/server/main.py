@@ -1,6 +1,7 @@
 """The command `compass-trace-server`."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -8,7 +9,6 @@ import tomllib
 from collections.abc import Coroutine
 from typing import NoReturn
 
-import msgspec
 import structlog
 import uvloop
 from pydantic import ValidationError
@@ -69,7 +69,7 @@ def _ask(asked: asyncio.Event) -> None:
 
 
 def _say_ready(addresses: list[str]) -> None:
-    sys.stdout.write(msgspec.json.encode({"event": "ready", "listen": addresses}).decode() + "\n")
+    sys.stdout.write(json.dumps({"event": "ready", "listen": addresses}) + "\n")
     sys.stdout.flush()
 
 
