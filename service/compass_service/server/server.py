@@ -155,7 +155,7 @@ def _open_log(config: Config) -> SqliteLog:
         session_bytes=kept.session_bytes or None,
         total_bytes=kept.total_bytes or None,
     )
-    return SqliteLog.open(config.data_dir, retention=retention)
+    return SqliteLog.open(config.data_dir, retention=retention, reserve_bytes=config.reserve_bytes)
 
 
 def _unlink_sockets(listen: list[str]) -> None:
