@@ -61,6 +61,13 @@ class Push(_Part):
     window_bytes: Count = Field(8 * _MIB, description="unacknowledged bytes")
 
 
+class Keepalive(_Part):
+    """How a dead or frozen peer is noticed."""
+
+    time_s: Seconds = Field(20.0, description="quiet time after which a peer is asked for a sign of life")
+    timeout_s: Seconds = Field(10.0, description="time that a peer has to give one")
+
+
 class Config(BaseSettings):
     """The configuration of a server."""
 
@@ -90,6 +97,7 @@ class Config(BaseSettings):
     lanes: Lanes = Lanes()
     retention: Retention = Retention()
     push: Push = Push()
+    keepalive: Keepalive = Keepalive()
 
     @field_validator("listen")
     @classmethod

@@ -31,10 +31,6 @@ _OPTIONS = (
     # Unread bytes of a push stream are lost with a kill: let the producer hold them instead.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", 1024 * 1024),
-    # A dead or frozen peer is noticed within half a minute. The last of the three is what really decides.
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
     # The loop accepts one call a turn; above the default of 1,000 waiting calls the core sheds at random.
@@ -59,7 +55,7 @@ class Server:
         )
         self._hub = Hub(log, bounds=config.lanes.bounds(), heartbeat_s=config.heartbeat_s, now=time.monotonic)
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
-        self._grpc = grpc.aio.server(options=[*_OPTIONS, ("grpc.enable_channelz", int(config.channelz))])
+        self._grpc = grpc.aio.server(options=[*_OPTIONS, *_options(config)])
         self._background: list[asyncio.Task[None]] = []
         self.addresses: list[str] = []
         """Where it listens, with the ports that were picked."""
@@ -156,6 +152,17 @@ def _open_log(config: Config) -> SqliteLog:
         total_bytes=kept.total_bytes or None,
     )
     return SqliteLog.open(config.data_dir, retention=retention, reserve_bytes=config.reserve_bytes)
+
+
+def _options(config: Config) -> list[tuple[str, int]]:
+    keepalive = config.keepalive
+    return [
+        ("grpc.enable_channelz", int(config.channelz)),
+        ("grpc.keepalive_time_ms", _ms(keepalive.time_s)),
+        ("grpc.keepalive_timeout_ms", _ms(keepalive.timeout_s)),
+        # keepalive_timeout only feeds TCP_USER_TIMEOUT, which a frozen peer's kernel satisfies; this one decides.
+        ("grpc.http2.ping_timeout_ms", _ms(keepalive.timeout_s)),
+    ]
 
 
 def _unlink_sockets(listen: list[str]) -> None:
