@@ -1,0 +1,95 @@
+"""What credentials look like: the shapes of keys that providers hand out, and the names under which secrets stand.
+
+Data, read by the redactor. Every pattern is linear: it starts at an edge and never gives back what it has taken.
+"""
+
+import re
+
+EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9A-Fa-f]{2}))"
+"""Where a token may begin: not inside a word, but right after an escape."""
+
+_PART = r"(?:[A-Za-z0-9_*•…-]|\\u00[0-9a-fA-F]{2}|\.++(?=[A-Za-z0-9_*•…-]))"
+
+_KEY_SHAPES = (
+    rf"(?i:sk)-{_PART}{{6,}}+",  # OpenAI, Anthropic, DeepSeek, OpenRouter and many more; masked ones too
+    r"(?i:sk|rk|pk)_(?i:live|test|prod)_[A-Za-z0-9]{8,}+",
+    r"sk_(?=[a-z]{0,24}[0-9A-Z])[A-Za-z0-9]{16,}+",
+    r"(?i:gsk)_[A-Za-z0-9_*]{8,}+",
+    r"(?i:xai)-[A-Za-z0-9]{12,}+",
+    r"(?i:hf)_(?:[A-Za-z0-9]{16,}+|(?=[a-z]{0,15}[0-9])[A-Za-z0-9]{8,}+)",
+    r"(?i:r8)_[A-Za-z0-9]{12,}+",
+    r"(?i:gh[pousr])_[A-Za-z0-9_]{10,}+",
+    r"(?i:github_pat)_[A-Za-z0-9_]{10,}+",
+    r"(?i:glpat|gldt|glrt)-[A-Za-z0-9_-]{10,}+",
+    r"(?i:AIza)[A-Za-z0-9_*.-]{10,}+",
+    r"AQ\.[A-Za-z0-9_-]{20,}+",
+    r"(?i:ya29)\.[A-Za-z0-9_.-]{10,}+",
+    r"1//0[A-Za-z0-9_-]{20,}+",
+    r"GOCSPX-[A-Za-z0-9_-]{10,}+",
+    r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}+",
+    r"(?:akia|asia)[a-z0-9]{16}(?![a-z0-9])",
+    r"ABSK[A-Za-z0-9+/=]{20,}+",
+    r"(?i:xox[abeoprs]|xapp)-[A-Za-z0-9-]{8,}+",
+    r"(?i:npm)_[A-Za-z0-9]{20,}+",
+    r"(?i:pypi)-[A-Za-z0-9_-]{24,}+",
+    r"(?i:nvapi|csk|pcsk|tvly)[-_][A-Za-z0-9_-]{10,}+",
+    r"(?i:pplx|pa)-[A-Za-z0-9]{24,}+",
+    r"(?i:tgp_v1|fw|jina|lin_api|lsv2_pt|lsv2_sk|dop_v1|shpat|sbp|dckr_pat|sntrys|ntn|esecret|whsec)_[A-Za-z0-9_-]{16,}+",
+    r"SG\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+",
+    r"(?i:dapi)[0-9a-f]{24,}+",
+    r"(?i:hvs)\.[A-Za-z0-9_-]{16,}+",
+    r"AGE-SECRET-KEY-1[A-Z0-9]{10,}+",
+)
+PROVIDER_KEY = re.compile(EDGE + "(?:" + "|".join(_KEY_SHAPES) + ")")
+
+JWT = re.compile(r"(?<![A-Za-z0-9_-])(?i:eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+)?")
+
+PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
+PRIVATE_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
+
+BEARER = re.compile(
+    EDGE + r"(?P<scheme>bearer(?:\s|\\u0020|%20|\+){1,4})(?P<value>[A-Za-z0-9._~+/=*•…-]{6,}+)",
+    re.IGNORECASE,
+)
+BASIC = re.compile(
+    EDGE + r"(?P<scheme>basic(?:\s|\\u0020|%20|\+){1,4})(?P<value>[A-Za-z0-9+/_-]{6,}+={0,2})", re.IGNORECASE
+)
+
+QUERY = re.compile(
+    r"(?P<name>(?:[?&;]|\\u0026)(?:key|sig|auth|pass|code_verifier|session|sid)=)(?P<value>[^\s&\"'<>#\\;,)\]}]++)",
+    re.IGNORECASE,
+)
+FLAG = re.compile(
+    r"(?P<name>--(?:[a-z0-9]{1,16}-){0,3}(?:key|token|password|secret|passwd|passphrase)\s{1,4})(?P<value>(?!-)[^\s\"'\\]++)",
+    re.IGNORECASE,
+)
+USER_FLAG = re.compile(r"(?P<name>(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,128}+:)(?P<value>[^\s\"'\\]++)")
+
+_SEP = r"[_ -]?"
+_CERTAIN = (
+    rf"api{_SEP}keys?|access{_SEP}key(?:{_SEP}id)?|secret{_SEP}(?:access{_SEP})?key|private{_SEP}key|signing{_SEP}key"
+    rf"|encryption{_SEP}key|account{_SEP}key|shared{_SEP}access{_SEP}key|subscription{_SEP}key|master{_SEP}key"
+    rf"|(?:access|refresh|id|auth|session|bearer|security|csrf|bot){_SEP}token|client{_SEP}secret|app{_SEP}secret"
+    r"|password|passwd|passphrase|pwd"
+)
+_LIKELY = r"token|secret|credentials?|signature|jwt"
+_HEADERS = r"authorization|set-cookie|cookie|x-(?:[a-z]{1,8}-)?api-key"
+
+SECRET_NAME = re.compile(
+    rf"(?:(?P<header>{_HEADERS})|(?P<certain>{_CERTAIN})|(?P<likely>{_LIKELY}))"
+    r"(?P<close>\\*+[\"'])?\s{0,4}(?P<sep>:=|=>|==?|:|,(?=\s{0,4}b?\\*+[\"'])|%3[AaDd])\s{0,4}(?:b(?=[\"']))?",
+    re.IGNORECASE,
+)
+"""The name of a secret, to where its value begins. What stands before it is no matter: OPENAI_API_KEY, dbPassword."""
+
+SECRET_KEY = re.compile(rf"(?:{_CERTAIN}|{_LIKELY}|{_HEADERS})$", re.IGNORECASE)
+"""The end of a mapping's key under which a secret stands."""
+
+_PROSE = """
+    a an and are as at bool boolean bytes cannot denied empty error expired false for format from has header if in
+    incorrect int invalid is it malformed may missing must no none not null number object of on optional or provided
+    rejected required revoked scheme should str string text that the to true type undefined unset was were with wrong
+    auth authentication authorization token tokens credential credentials key keys realm value values
+"""
+PLAIN_VALUES = frozenset(_PROSE.split())
+"""Words that stand where a secret could, and are prose."""

@@ -1,0 +1,255 @@
+"""Takes credentials out of text that is stored, logged or sent, and leaves the prose around them.
+
+One redactor for failure text, tool text, status details and logs. Idempotent and linear in the text's length. Status
+codes, model names, commit hashes and uuids are no secrets and stay.
+"""
+
+import base64
+import binascii
+import datetime
+import enum
+import re
+from collections.abc import Collection, Mapping, MutableMapping
+
+from compass.failures.credentials import (
+    BASIC,
+    BEARER,
+    FLAG,
+    JWT,
+    PLAIN_VALUES,
+    PRIVATE_KEY,
+    PRIVATE_KEY_END,
+    PROVIDER_KEY,
+    QUERY,
+    SECRET_KEY,
+    SECRET_NAME,
+    USER_FLAG,
+)
+
+MARK = "[redacted]"
+_MAX_DEPTH = 12
+
+_UNQUOTED = re.compile(r"(?:[^\s\"'&,;<>\\]|\\(?![nrt\"'])){1,4096}+")
+_TRAILING = ")]}.:!?"
+_QUOTE = re.compile(r"(\\*+)([\"'])")
+_SCHEME = re.compile(r"(?:bearer|basic|token|apikey|api-key|negotiate|key)\s{1,4}", re.IGNORECASE)
+_PARAMS_SCHEME = re.compile(r"(?:digest|oauth|hawk|aws4-[a-z0-9-]{1,32})\s[^\r\n]*+", re.IGNORECASE)
+_COOKIES = re.compile(r"[^\s;,=\"'\\]++=[^\s;,\"'\\]*+(?:;\s?[^\s;,=\"'\\]++(?:=[^;,\"'\\\r\n]*+)?)*+")
+
+_URL_REST = re.compile(r":(?:\\?/){2}[^\s\"'<>`]++")
+_BARE_LOGIN = re.compile(
+    r"(?<![\w.+/@:-])(?P<user>[A-Za-z][\w.+-]{0,63}+):(?P<value>[^\s@/\"'<>\\]{3,128}+)"
+    r"@(?=[A-Za-z][\w-]|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d)",
+)
+_NO_LOGINS = frozenset({"mailto", "email", "npm", "sip", "acct", "xmpp", "workspace", "from", "to", "cc", "contact"})
+_PORT = re.compile(r"\d{1,5}(?:/|$)")
+_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{1,128}")
+_LINE_BREAK = re.compile(r"(?:\r?\n|\\r|\\n)+")
+
+
+def redact(text: str) -> str:
+    """Replace every credential in a text by `[redacted]`."""
+    text = _private_keys(text)
+    text = _logins(text)
+    text = _named(text)
+    text = BEARER.sub(_bearer, text)
+    text = BASIC.sub(_basic, text)
+    for pattern in (QUERY, FLAG, USER_FLAG):
+        text = pattern.sub(_value, text)
+    text = PROVIDER_KEY.sub(MARK, text)
+    return JWT.sub(MARK, text)
+
+
+def redact_event(_logger: object, _name: str, event_dict: MutableMapping[str, object]) -> MutableMapping[str, object]:
+    """Redact a log event: a structlog processor, to be placed right before the renderer."""
+    for key, value in event_dict.items():
+        event_dict[key] = _redact_member(key, value, 0)
+    return event_dict
+
+
+def redact_value(value: object, depth: int = 0) -> object:
+    """Redact a value of any kind: containers member by member, unknown objects by what they would print."""
+    match value:
+        case str():
+            return redact(value)
+        case None | bool() | int() | float() | datetime.date() | datetime.timedelta() | enum.Enum():
+            return value
+        case Mapping() | list() | tuple() | set() | frozenset():
+            return MARK if depth > _MAX_DEPTH else _redact_members(value, depth + 1)
+        case bytes() | bytearray():
+            return redact(bytes(value).decode(errors="replace"))
+    return redact(repr(value))
+
+
+def _redact_members(value: Mapping[object, object] | Collection[object], depth: int) -> object:
+    if isinstance(value, Mapping):
+        return {key: _redact_member(key, member, depth) for key, member in value.items()}
+    return [redact_value(member, depth) for member in value]
+
+
+def _redact_member(key: object, value: object, depth: int) -> object:
+    if isinstance(value, str | bytes) and value and SECRET_KEY.search(str(key)):
+        return MARK
+    return redact_value(value, depth)
+
+
+def _private_keys(text: str) -> str:
+    """Replace private key blocks, and what a cut left of one: without its end, or without its beginning."""
+    parts, at = [], 0
+    while (begin := PRIVATE_KEY.search(text, at)) is not None:
+        end = PRIVATE_KEY_END.search(text, begin.end())
+        parts += [_headless_key(text[at : begin.start()]), MARK]
+        at = end.end() if end else len(text)
+    parts.append(_headless_key(text[at:]))
+    return "".join(parts)
+
+
+def _headless_key(text: str) -> str:
+    parts, at = [], 0
+    for end in PRIVATE_KEY_END.finditer(text):
+        parts += [text[at : _key_start(text, at, end.start())], MARK]
+        at = end.end()
+    parts.append(text[at:])
+    return "".join(parts)
+
+
+def _key_start(text: str, first: int, end: int) -> int:
+    """Walk back over lines that can be of a key, to where the first of them begins."""
+    breaks = list(_LINE_BREAK.finditer(text, first, end))
+    starts = [first, *(found.end() for found in breaks)]
+    ends = [*(found.start() for found in breaks), end]
+    start = end
+    for line_start, line_end in zip(reversed(starts), reversed(ends), strict=True):
+        word_start = max(line_start, text.rfind(" ", line_start, line_end) + 1)
+        if word_start < line_end and not _KEY_LINE.fullmatch(text, word_start, line_end):
+            break
+        start = word_start
+        if word_start > line_start:
+            break
+    return start
+
+
+def _logins(text: str) -> str:
+    """Replace the password in `scheme://user:password@host` and in a bare `user:password@host`."""
+    if "@" not in text:
+        return text
+    return _BARE_LOGIN.sub(_bare_login, _URL_REST.sub(_url_login, text))
+
+
+def _url_login(found: re.Match[str]) -> str:
+    """Redact one run of text that begins at `://`; it may hold several URLs."""
+    pieces = re.split(r"(:(?:\\?/){2})", found.group())
+    return "".join(piece if at % 2 else _authority(piece) for at, piece in enumerate(pieces))
+
+
+def _authority(rest: str) -> str:
+    path = re.search(r"[/?#]", rest)
+    head = rest[: path.start()] if path else rest
+    at = head.rfind("@") if "@" in head else rest.rfind("@")
+    user, colon, password = rest[: max(at, 0)].partition(":")
+    if colon and password and not re.search(r"[/?#]", user) and not _PORT.match(password):
+        return f"{user}:{MARK}{rest[at:]}"
+    if not colon and len(user) >= 20 and not re.search(r"[/?#]", user):
+        return f"{MARK}{rest[at:]}"
+    return rest
+
+
+def _bare_login(found: re.Match[str]) -> str:
+    if found["user"].casefold() in _NO_LOGINS:
+        return found.group()
+    return f"{found['user']}:{MARK}@"
+
+
+def _named(text: str) -> str:
+    """Replace what stands after the name of a secret: in JSON, in headers, in `name=value` and `name: value`."""
+    parts, at = [], 0
+    while (name := SECRET_NAME.search(text, at)) is not None:
+        end = _value_end(text, name)
+        start = name.end()
+        if end > start and (quote := _QUOTE.match(text, start)) is not None:
+            start = quote.end()
+        parts.append(text[at:start])
+        if start < end:
+            parts.append(MARK)
+        at = max(start, end)
+    parts.append(text[at:])
+    return "".join(parts)
+
+
+def _value_end(text: str, name: re.Match[str]) -> int:
+    """Find where the secret ends that begins after its name; at its beginning when it is none."""
+    if name["sep"] == "," and not name["header"]:  # two words of a list, not a header as a pair
+        return name.end()
+    quote = _QUOTE.match(text, name.end())
+    if quote is not None:
+        end = _closing(text, quote)
+        return quote.end() if text.startswith(MARK, quote.end()) else end
+    if name["header"]:
+        return _header_end(text, name)
+    return _unquoted_end(text, name.end(), is_certain=bool(name["certain"]) or "=" in name["sep"])
+
+
+def _closing(text: str, quote: re.Match[str]) -> int:
+    """Find the quote that closes this one, at any depth of escaping; the end of the line when it was cut off."""
+    depth, mark, start = len(quote[1]), quote[2], quote.end()
+    seen = start
+    while (at := text.find(mark, seen)) != -1 and "\n" not in text[seen:at]:
+        run = _backslashes_before(text, at, start)
+        if run < depth or run % (2 * depth + 2) == depth:
+            return at - run
+        seen = at + 1
+    line_end = text.find("\n", seen)
+    return line_end if line_end != -1 else len(text)
+
+
+def _backslashes_before(text: str, at: int, start: int) -> int:
+    run = at
+    while run > start and text[run - 1] == "\\":
+        run -= 1
+    return at - run
+
+
+def _header_end(text: str, name: re.Match[str]) -> int:
+    start = name.end()
+    if "cookie" in name["header"].casefold():
+        cookies = _COOKIES.match(text, start)
+        return cookies.end() if cookies else start
+    if (params := _PARAMS_SCHEME.match(text, start)) is not None:
+        return params.end()
+    scheme = _SCHEME.match(text, start)
+    end = _unquoted_end(text, scheme.end() if scheme else start, is_certain=True)
+    return start if scheme and end == scheme.end() else end
+
+
+def _unquoted_end(text: str, start: int, *, is_certain: bool) -> int:
+    found = _UNQUOTED.match(text, start)
+    if found is None or text.startswith(MARK, start) or found.group()[0] in "[{(":
+        return start
+    value = found.group().rstrip(_TRAILING)
+    is_prose = value.casefold() in PLAIN_VALUES or value.startswith("/")
+    if is_prose or not (is_certain or _looks_secret(value)):
+        return start
+    return start + len(value)
+
+
+def _looks_secret(value: str) -> bool:
+    return len(value) >= 20 or (len(value) >= 8 and any(char.isdecimal() for char in value))
+
+
+def _bearer(found: re.Match[str]) -> str:
+    value = found["value"].rstrip(".")
+    if value.casefold() in PLAIN_VALUES:
+        return found.group()
+    return found["scheme"] + MARK + found["value"][len(value) :]
+
+
+def _basic(found: re.Match[str]) -> str:
+    try:
+        login = base64.b64decode(found["value"] + "==", altchars=b"-_")
+    except binascii.Error:
+        login = b""
+    return found["scheme"] + MARK if b":" in login else found.group()
+
+
+def _value(found: re.Match[str]) -> str:
+    return found.group() if found["value"].startswith(MARK[:-1]) else found["name"] + MARK
