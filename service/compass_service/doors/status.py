@@ -9,7 +9,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from compass_service import problems
-from compass_service.log.protocol import LogClosedError, LogError, LogFullError
+from compass_service.log.protocol import HeadMovedError, LogClosedError, LogError, LogFullError
 
 if TYPE_CHECKING:
     import grpc
@@ -38,6 +38,7 @@ _ROWS: Mapping[type[Exception], _Row] = {
     problems.TooManyProducersError: _Row(code_pb2.RESOURCE_EXHAUSTED, "TOO_MANY_PRODUCERS"),
     problems.DrainingError: _Row(code_pb2.UNAVAILABLE, "DRAINING"),
     problems.NotBuiltError: _Row(code_pb2.UNIMPLEMENTED, "NOT_BUILT"),
+    HeadMovedError: _Row(code_pb2.UNAVAILABLE, "SESSION_RELOADED"),
     LogFullError: _Row(code_pb2.RESOURCE_EXHAUSTED, "LOG_FULL"),
     LogClosedError: _Row(code_pb2.UNAVAILABLE, "LOG_CLOSED"),
 }
