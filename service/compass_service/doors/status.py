@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from compass.failures import redact
 from compass_service import problems
 from compass_service.log.protocol import HeadMovedError, LogClosedError, LogError, LogFullError
 
@@ -87,7 +88,7 @@ async def abort(context: ServicerContext, status: status_pb2.Status) -> NoReturn
 
 
 def _status(row: _Row, message: str, details: list[Message]) -> status_pb2.Status:
-    status = status_pb2.Status(code=row.code, message=message)
+    status = status_pb2.Status(code=row.code, message=redact(message))
     for detail in details:
         packed = any_pb2.Any()
         packed.Pack(detail)
@@ -101,16 +102,20 @@ def _info(reason: str, facts: Mapping[str, str]) -> error_details_pb2.ErrorInfo:
 
 def _facts(failure: Exception) -> dict[str, str]:
     facts = {name: getattr(failure, name, None) for name in _PUBLIC_FACTS}
-    return {name: str(value)[:256] for name, value in facts.items() if value is not None}
+    return {name: redact(str(value)[:256]) for name, value in facts.items() if value is not None}
 
 
 def _details(failure: Exception) -> list[Message]:
     match failure:
         case problems.InvalidRequestError():
-            violation = error_details_pb2.BadRequest.FieldViolation(field=failure.field, description=failure.problem)
+            violation = error_details_pb2.BadRequest.FieldViolation(
+                field=failure.field,
+                description=redact(failure.problem),
+            )
             return [error_details_pb2.BadRequest(field_violations=[violation])]
         case problems.SessionNotFoundError():
-            return [error_details_pb2.ResourceInfo(resource_type="session", resource_name=failure.session_id)]
+            name = redact(failure.session_id)
+            return [error_details_pb2.ResourceInfo(resource_type="session", resource_name=name)]
         case problems.DrainingError() | LogFullError():
             delay = duration_pb2.Duration(seconds=_LOG_FULL_RETRY_S)
             return [error_details_pb2.RetryInfo(retry_delay=delay)]

@@ -6,6 +6,8 @@ from typing import Literal
 
 import structlog
 
+from compass.failures import redact_event
+
 
 def configure(form: Literal["json", "console"], level: str) -> None:
     """Send every log event of this process to stderr in one form, secrets redacted."""
@@ -16,6 +18,7 @@ def configure(form: Literal["json", "console"], level: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
         structlog.processors.format_exc_info,
+        redact_event,
     ]
     last: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
