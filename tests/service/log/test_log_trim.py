@@ -6,7 +6,7 @@ import pytest
 from log_samples import frame, held, record
 
 from compass_service.log import Retention, SqliteLog
-from compass_service.log.protocol import LogClosedError, Record
+from compass_service.log.protocol import LogClosedError, Page, Record
 
 SIZE = len(frame(1))
 
@@ -74,6 +74,28 @@ async def test_a_session_over_its_bytes_loses_trace_first_then_its_oldest_record
 
     assert await held(log) == expected
     assert await held(log, "small") == [(1, "t")]
+
+
+async def test_trace_is_found_behind_many_priority_records(open_log):
+    log = open_log(retention=Retention(session_bytes=200 * SIZE))
+    await asyncio.gather(*(log.append(record(seq, "P")) for seq in range(1, 201)))
+    await fill(log, record(201, "tt"), record(203, "tP"))
+
+    await log.trim(now_unix_ms=1_000)
+
+    assert (await held(log))[-3:] == [(199, "P"), (200, "P"), (203, ".P")]
+
+
+async def test_a_read_from_within_a_hole_begins_after_it(open_log):
+    log = open_log(retention=Retention(trace_age_ms=100))
+    await fill(log, record(1, "P", at=10), record(2, "ttt", at=10), record(5, "tP", at=10))
+
+    await log.trim(now_unix_ms=550)
+    page = await log.read("s", 3, end_seq=6, max_bytes=1 << 20)
+
+    assert [(one.first_seq, one.lanes) for one in page.records] == [(5, b"\x02\x01")]
+    assert page.next_seq == 7
+    assert await log.read("s", 2, end_seq=5, max_bytes=1 << 20) == Page([], 5)
 
 
 async def test_a_session_that_lost_everything_to_bytes_keeps_its_head(open_log):
