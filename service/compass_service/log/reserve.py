@@ -7,12 +7,10 @@ import os
 import time
 from pathlib import Path
 
-import structlog
+from compass_service.log.transaction import NO_ROOM
 
 RESERVE_NAME = "compass.reserve"
 
-
-_log = structlog.get_logger(__name__)
 
 _RETRY_S = 0.25
 
@@ -35,12 +33,13 @@ class Reserve:
         return time.monotonic() >= self._retry_at
 
     def take(self) -> None:
-        """Allocate the file, all of it or nothing."""
+        """Allocate the file, all of it or nothing. Raises OSError for anything but want of room."""
         try:
             self._allocate()
         except OSError as error:
-            _log.warning("log_reserve_missing", reserve_bytes=self._num_bytes, internal_cause=repr(error))
             self.give_up()
+            if error.errno not in NO_ROOM:
+                raise
         else:
             self.is_held = True
 

@@ -72,10 +72,18 @@ class SchemaVersionError(LogError):
 def connect_writer(data_dir: Path) -> apsw.Connection:
     """Open the one connection that writes, and make the tables if they are not there. Raises SchemaVersionError."""
     connection = apsw.Connection(str(data_dir / DB_NAME))
+    try:
+        _prepare(connection)
+    except Exception:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: apsw.Connection) -> None:
     connection.set_busy_timeout(_BUSY_MS)
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
-        connection.close()
         raise SchemaVersionError(found=version)
     connection.pragma("auto_vacuum", "INCREMENTAL")  # heeded only before the first table
     connection.pragma("journal_mode", "WAL")
@@ -84,7 +92,6 @@ def connect_writer(data_dir: Path) -> apsw.Connection:
         with connection:
             connection.execute(_SCHEMA)
             connection.pragma("user_version", SCHEMA_VERSION)
-    return connection
 
 
 def connect_checkpointer(data_dir: Path) -> apsw.Connection:

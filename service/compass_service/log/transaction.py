@@ -8,7 +8,7 @@ import apsw
 
 from compass_service.log.protocol import LogFullError
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @contextmanager
@@ -34,6 +34,6 @@ def full_disk_named(connection: apsw.Connection) -> Iterator[None]:
     except apsw.FullError:
         raise LogFullError from None
     except apsw.IOError:
-        if connection.system_errno in _NO_ROOM:
+        if connection.system_errno in NO_ROOM:
             raise LogFullError from None
         raise

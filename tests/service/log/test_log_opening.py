@@ -7,11 +7,12 @@ from pathlib import Path
 import apsw
 import pytest
 from log_samples import held, record
+from structlog.testing import capture_logs
 
 from compass_service.log import Retention, SqliteLog
 from compass_service.log.lock import DataDirLock
 from compass_service.log.protocol import DataDirLockedError
-from compass_service.log.schema import DB_NAME, SchemaVersionError
+from compass_service.log.schema import DB_NAME, DataDirUnusableError, SchemaVersionError
 
 HOLD = """
 import sys
@@ -71,6 +72,17 @@ async def test_a_log_of_a_newer_service_is_refused_and_left_alone(open_log, tmp_
         open_log()
 
     DataDirLock(tmp_path / "data").release()  # the refusal has let go of the directory
+
+
+async def test_files_that_are_no_log_are_refused_without_saying_why_to_callers(open_log, tmp_path: Path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / DB_NAME).write_bytes(b"not a database" * 1_000)
+
+    with capture_logs() as logged, pytest.raises(DataDirUnusableError, match="cannot be opened as a session log"):
+        open_log()
+
+    assert "NotADBError" in logged[0]["internal_cause"]
+    DataDirLock(tmp_path / "data").release()
 
 
 async def test_the_data_directory_is_made_for_its_owner_only(open_log, tmp_path: Path):

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from compass_service.frames import delimit
 from compass_service.log import SqliteLog
-from compass_service.log.protocol import LogClosedError, Record
+from compass_service.log.protocol import LogClosedError, LogReadError, Record
 from compass_service.log.schema import DB_NAME, WAL_LIMIT_BYTES
 
 MIB = 1024 * 1024
@@ -74,6 +74,9 @@ async def test_a_storage_that_fails_ends_the_log_and_hangs_nobody(log: SqliteLog
     assert "no such table" in logged[0]["internal_cause"]
     with pytest.raises(LogClosedError):
         await log.trim(now_unix_ms=1)
+    with capture_logs() as logged, pytest.raises(LogReadError, match="could not be read"):
+        await held(log)
+    assert "no such table" in logged[0]["internal_cause"]
 
 
 async def test_a_fault_of_the_checkpointer_ends_the_log(log: SqliteLog):
