@@ -110,7 +110,7 @@ async def show(address: str, client: compass.Client, session: str, recording: st
     is_whole = len(account.frames) + account.num_missing == head_seq
     print(
         f"\n   the stalled pane: {len(account.frames):,} frames read, {account.num_missing:,} told as missing in"
-        f" {len(account.gaps)} gaps, {head_seq:,} in the log; it still got: {', '.join(account.priority())}",
+        f" {len(account.gaps)} gap{'s' * (len(account.gaps) != 1)}, {head_seq:,} in the log; it still got: {', '.join(account.priority())}",
         flush=True,
     )
     return was_shown and is_whole and bool(account.gaps) and account.priority() == expected
