@@ -35,6 +35,12 @@ class Account(NamedTuple):
     def num_missing(self) -> int:
         return sum(gap.dropped for gap in self.gaps)
 
+    def summary(self) -> str:
+        """Say what came through and what did not."""
+        gaps = "1 gap" if len(self.gaps) == 1 else f"{len(self.gaps)} gaps"
+        got = ", ".join(self.priority())
+        return f"{len(self.frames):,} frames read, {self.num_missing:,} told as missing in {gaps}, still got: {got}"
+
     def priority(self) -> list[str]:
         """Name the endings that came through, in order."""
         kinds = {pb.SESSION_ERROR_KIND_ERROR: "error", pb.SESSION_ERROR_KIND_ABORTED: "abort"}
@@ -108,11 +114,7 @@ async def show(address: str, client: compass.Client, session: str, recording: st
     head_seq = (await client.get_session(session)).head_seq
     expected = {"succeeds": ["end"], "fails": ["error", "end"], "is-aborted": ["abort", "end"]}[session]
     is_whole = len(account.frames) + account.num_missing == head_seq
-    print(
-        f"\n   the stalled pane: {len(account.frames):,} frames read, {account.num_missing:,} told as missing in"
-        f" {len(account.gaps)} gap{'s' * (len(account.gaps) != 1)}, {head_seq:,} in the log; it still got: {', '.join(account.priority())}",
-        flush=True,
-    )
+    print(f"\n   the stalled pane: {account.summary()}; the log has {head_seq:,} frames", flush=True)
     return was_shown and is_whole and bool(account.gaps) and account.priority() == expected
 
 
