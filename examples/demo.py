@@ -60,9 +60,10 @@ async def serving() -> AsyncIterator[str]:
         flags = ("--listen", "127.0.0.1:0", "--data-dir", folder, "--log-level", "warning", "--log-format", "console")
         command = (sys.executable, "-m", "compass_service", *flags)
         server = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        if not (ready := await server.stdout.readline()):
+            sys.exit("the server did not start")
         try:
-            ready = json.loads(await server.stdout.readline())
-            yield ready["listen"][0]
+            yield json.loads(ready)["listen"][0]
         finally:
             server.send_signal(signal.SIGTERM)
             await server.wait()
