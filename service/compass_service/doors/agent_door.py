@@ -32,9 +32,9 @@ class AgentDoor:
             raise InvalidRequestError("item", "must be hello in the first message")
         hello = requests.hello(first.hello)
         session = await self._registry.open(hello.session_id, create=True)
-        attachment, ack = await session.attach(hello)
+        attachment = session.attach(hello)
         try:
-            await stream.run(session, attachment, ack)
+            await stream.run(session, attachment)
         finally:
             session.detach(attachment)
 

@@ -1,7 +1,9 @@
 """The door for panes: `compass.v1.CompassService`."""
 
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import NoReturn, TypeVar
+
+from google.protobuf.message import Message
 
 from compass.limits import MAX_RESPONSE_BYTES
 from compass.v1 import compass_pb2 as pb
@@ -15,6 +17,7 @@ from compass_service.session.registry import Registry
 from compass_service.session.report import session_info
 
 _WATCH_PACE_S = 0.05
+_Message = TypeVar("_Message", bound=Message)
 
 
 class CompassDoor:
@@ -60,9 +63,11 @@ class CompassDoor:
             updated_unix_ms, session_id = requests.page_parts(request.page_token, 2)
             before = int(updated_unix_ms), session_id
         page = await self._log.list(limit=limit, before=before)
-        response = pb.ListSessionsResponse(sessions=map(self._info, page))
-        if len(page) == limit:
-            response.next_page_token = requests.page_token(page[-1].updated_unix_ms, page[-1].session_id)
+        infos = _bounded(map(self._info, page))
+        response = pb.ListSessionsResponse(sessions=infos)
+        if infos and (len(infos) < len(page) or len(page) == limit):
+            last = infos[-1]
+            response.next_page_token = requests.page_token(last.updated_at_unix_ms, last.session_id)
         return response
 
     async def get_session(self, request: pb.GetSessionRequest, _: ServicerContext) -> pb.GetSessionResponse:
@@ -75,13 +80,7 @@ class CompassDoor:
         limit = requests.page_size(request.page_size)
         first = int(requests.page_parts(request.page_token, 1)[0]) if request.page_token else 0
         rows, head_seq = await self._transcripts.rows(requests.session_id(request.session_id))
-        response = pb.GetTranscriptResponse(head_seq=head_seq)
-        num_bytes = 0
-        for row in rows[first : first + limit]:
-            num_bytes += row.ByteSize()
-            if response.messages and num_bytes > MAX_RESPONSE_BYTES // 2:
-                break
-            response.messages.append(row)
+        response = pb.GetTranscriptResponse(messages=_bounded(rows[first : first + limit]), head_seq=head_seq)
         if first + len(response.messages) < len(rows):
             response.next_page_token = requests.page_token(first + len(response.messages))
         return response
@@ -145,13 +144,23 @@ class CompassDoor:
         gone: Sequence[str] = (),
     ) -> None:
         """Write reports in responses of bounded size; one without any is the heartbeat."""
-        response = pb.WatchSessionsResponse(removed_session_ids=gone)
-        num_bytes = 0
-        for stored in listed:
-            info = self._info(stored)
-            num_bytes += info.ByteSize()
-            if response.sessions and num_bytes > MAX_RESPONSE_BYTES // 2:
-                await context.write(response.SerializeToString())
-                response, num_bytes = pb.WatchSessionsResponse(), info.ByteSize()
-            response.sessions.append(info)
-        await context.write(response.SerializeToString())
+        waiting = list(map(self._info, listed))
+        while True:
+            infos = _bounded(waiting)
+            response = pb.WatchSessionsResponse(sessions=infos, removed_session_ids=gone)
+            await context.write(response.SerializeToString())
+            if not (waiting := waiting[len(infos) :]):
+                return
+            gone = ()
+
+
+def _bounded(messages: Iterable[_Message]) -> list[_Message]:
+    """Take messages from the front, at least one if there is one, as far as one response may hold them."""
+    taken: list[_Message] = []
+    num_bytes = 0
+    for message in messages:
+        num_bytes += message.ByteSize()
+        if taken and num_bytes > MAX_RESPONSE_BYTES // 2:
+            break
+        taken.append(message)
+    return taken

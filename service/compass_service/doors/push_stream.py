@@ -8,7 +8,7 @@ from compass.v1 import agent_gateway_pb2 as gateway
 from compass_service.doors import requests
 from compass_service.doors.status import ServicerContext
 from compass_service.problems import InvalidRequestError, NotBuiltError
-from compass_service.session.session import Ack, Attachment, Session
+from compass_service.session.session import Attachment, Session
 
 
 class _Pending(NamedTuple):
@@ -43,10 +43,10 @@ class PushStream:
         message = await self._context.read()
         return message if isinstance(message, gateway.PushEventsRequest) else None
 
-    async def run(self, session: Session, attachment: Attachment, ack: Ack) -> None:
+    async def run(self, session: Session, attachment: Attachment) -> None:
         """Serve the stream from the answer to hello on. What is committed is acknowledged before a refusal."""
-        self._acked_seq = ack.producer_seq
-        await self._write(ack.producer_seq, ack.head_seq)
+        self._acked_seq = attachment.acked_seq
+        await self._write(self._acked_seq, await asyncio.shield(attachment.commit))
         reading = asyncio.create_task(self._read_all(session, attachment))
         acking = asyncio.create_task(self._ack_all())
         revoked = asyncio.create_task(_revoked(attachment))

@@ -15,8 +15,8 @@ from compass_service.log.protocol import Record, SessionLog
 from compass_service.mapper import activity_message
 from compass_service.problems import DrainingError
 
-_PART_BYTES = MAX_RESPONSE_BYTES - MAX_FRAME_BYTES
-"""A part may pass this by one gap frame, never MAX_RESPONSE_BYTES."""
+_PART_BYTES = MAX_RESPONSE_BYTES - MAX_FRAME_BYTES - 4_096
+"""A part may pass this by one frame and the gap before it, and so never passes MAX_RESPONSE_BYTES."""
 _LIVE_PART_BYTES = 64 * 1024
 _BEHIND_PART_BYTES = 8 * 1024
 """What is in a message can be neither dropped nor overtaken: a reader that is behind gets small ones."""

@@ -32,19 +32,16 @@ class Event(NamedTuple):
     prompt_id: str = ""
 
 
-class Ack(NamedTuple):
-    """What is durable after a commit."""
-
-    producer_seq: int
-    head_seq: int
-
-
 class Attachment:
     """One push stream's hold on a session. At most one is current; the others are revoked and say why."""
 
-    def __init__(self, producer_id: str, epoch: int) -> None:
+    def __init__(self, producer_id: str, epoch: int, *, acked_seq: int, commit: asyncio.Task[int]) -> None:
         self.producer_id = producer_id
         self.epoch = epoch
+        self.acked_seq = acked_seq
+        """Highest producer seq that the log held of this epoch when it attached."""
+        self.commit = commit
+        """The commit of the attaching itself, whose result is the head."""
         self.revoked: asyncio.Future[ProblemError] = asyncio.get_running_loop().create_future()
         """Resolves with the reason once the hold is lost."""
 
@@ -110,10 +107,11 @@ class Session:
 
     # -- producers --------------------------------------------------------------------------------------------------
 
-    async def attach(self, hello: Hello) -> tuple[Attachment, Ack]:
-        """Attach a producer; settle the one before if its turn cannot go on. Returns once that is durable.
+    def attach(self, hello: Hello) -> Attachment:
+        """Attach a producer; settle the one before if its turn cannot go on.
 
-        Raises SessionStoppedError, ProducerFencedError, ProducerAttachedError, TooManyProducersError, LogError.
+        The caller detaches, whatever becomes of it. Raises SessionStoppedError, ProducerFencedError,
+        ProducerAttachedError, TooManyProducersError.
         """
         self._refuse_stopped()
         cursor = admit(self.checkpoint.producers, hello.producer_id, hello.epoch, session_id=self.session_id)
@@ -123,9 +121,8 @@ class Session:
         self._replace_attachment(hello, goes_on=goes_on)
         self.checkpoint.producers[hello.producer_id] = cursor
         self._describe(hello)
-        attachment = self.attachment = Attachment(hello.producer_id, hello.epoch)
-        head_seq = await self._durable(drafts)
-        return attachment, Ack(cursor.seq, head_seq)
+        self.attachment = Attachment(hello.producer_id, hello.epoch, acked_seq=cursor.seq, commit=self._commit(drafts))
+        return self.attachment
 
     def detach(self, attachment: Attachment) -> None:
         """Note that a push stream ended without a bye: the session becomes DISCONNECTED and its window begins."""
@@ -196,6 +193,7 @@ class Session:
 
     async def exit(self, *, code: int | None, signal: str, last_stderr: str) -> int:
         """Record that the agent process ended by itself: ERRORED at once, without a window. Returns the head."""
+        self._refuse_stopped()
         self._leave(SessionStoppedError(self.session_id))
         drafts = self.mapper.exit(code=code, signal=signal, last_stderr=last_stderr, now_ms=self._now_ms())
         return await self._durable(drafts)

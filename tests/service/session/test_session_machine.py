@@ -86,11 +86,12 @@ class SessionMachine(RuleBasedStateMachine):
         session = await self.session()
         if refusal is not None:
             with pytest.raises(refusal):
-                await session.attach(hello)
+                session.attach(hello)
             return
-        attachment, ack = await session.attach(hello)
+        attachment = session.attach(hello)
+        await attachment.commit
         expected = seq if hello.epoch == epoch and hello.producer_id in self.cursors else 0
-        assert ack.producer_seq == expected
+        assert attachment.acked_seq == expected
         self.cursors[hello.producer_id] = hello.epoch, expected
         if self.attachment is not None:
             self.lost_attachments.append(self.attachment)
