@@ -76,12 +76,17 @@ class Outbox:
         self._dropped_before: dict[int, int] = {}
         """By position of an event: what was dropped just before it."""
         self._num_known = 0
-        """Events still in the lanes that an earlier life of this epoch has had acknowledged."""
+        """Coming events that an earlier life of this epoch has had acknowledged. While there are any, nothing is held."""
 
     @property
     def priority_is_full(self) -> bool:
         """Whether a push that must not be dropped has to wait."""
         return self._lanes.priority_is_full
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so much waits that trace may soon be dropped."""
+        return 2 * self._lanes.num_waiting > self._lanes.bounds.trace_items
 
     @property
     def num_dropped(self) -> int:
@@ -103,7 +108,7 @@ class Outbox:
     @property
     def num_unacknowledged(self) -> int:
         """Events pushed, not dropped and not acknowledged."""
-        return len(self._in_flight) + len(self._ready) + max(0, self._lanes.num_waiting - self._num_known)
+        return len(self._in_flight) + len(self._ready) + self._lanes.num_waiting
 
     @property
     def num_trailing_dropped(self) -> int:
@@ -115,6 +120,10 @@ class Outbox:
         self._last_position += 1
         if size > MAX_EVENT_BYTES:
             self.num_oversize += 1
+            return
+        if self._num_known:
+            self._num_known -= 1
+            self._lanes.cursor = self._last_position
             return
         entry = Entry(self._last_position, size, event)
         if in_priority:
@@ -159,6 +168,9 @@ class Outbox:
         while num_committed and self._ready:
             self._dropped_before.pop(self._ready.popleft().position, None)
             num_committed -= 1
+        while num_committed and not self._lanes.is_empty:
+            taken = self._lanes.take(max_items=num_committed, max_bytes=MAX_BATCH_BYTES)
+            num_committed -= sum(isinstance(each, Entry) for each in taken)
         self._num_known += num_committed
 
     def drop_refused(self) -> bool:
@@ -196,14 +208,11 @@ class Outbox:
         for taken in self._lanes.take(max_items=max_events, max_bytes=max_bytes):
             if isinstance(taken, Hole):
                 dropped = taken.count
-            elif self._num_known:
-                self._num_known -= 1
+                continue
+            if dropped:
+                self._dropped_before[taken.position] = dropped
                 dropped = 0
-            else:
-                if dropped:
-                    self._dropped_before[taken.position] = dropped
-                    dropped = 0
-                self._ready.append(taken)
+            self._ready.append(taken)
 
     def _cut_batch(self, max_events: int, max_bytes: int) -> Batch:
         """Move what fits one message from ready to in flight. What was dropped is told in front of a message only."""

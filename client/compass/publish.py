@@ -144,7 +144,7 @@ class Publisher:
         slimmed = slim(event)
         message = pb.InnerEvent(json=slimmed.json)
         self._pushes_left -= 1
-        if self._pushes_left < 0:
+        if self._pushes_left < 0 or self._outbox.is_crowded:
             self._pushes_left = _PUSHES_A_TURN
             await asyncio.sleep(0)
         in_priority = self._waits or slimmed.is_priority
