@@ -10,11 +10,12 @@ import grpc.aio
 
 from compass.errors import ClientClosedError
 
-_RETRY_UNARY = {
-    # The core retries these only before a first response, so streams that have begun are not touched by it.
+_SINGLE_CALLS = ("CloseSession", "GetServerInfo", "GetSession", "GetTranscript", "ListSessions")
+_RETRY_SINGLE_CALLS = {
     "methodConfig": [
         {
-            "name": [{"service": "compass.v1.CompassService"}],
+            # Each of these may be made twice. Streams are left out: they are tried again with their cursor.
+            "name": [{"service": "compass.v1.CompassService", "method": method} for method in _SINGLE_CALLS],
             "retryPolicy": {
                 "maxAttempts": 4,
                 "initialBackoff": "0.1s",
@@ -27,7 +28,7 @@ _RETRY_UNARY = {
 }
 
 _OPTIONS = (
-    ("grpc.service_config", json.dumps(_RETRY_UNARY)),
+    ("grpc.service_config", json.dumps(_RETRY_SINGLE_CALLS)),
     # All three are needed to find a dead or a frozen peer: the timeout alone only feeds TCP_USER_TIMEOUT (grpc#39239).
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),

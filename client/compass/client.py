@@ -75,6 +75,7 @@ class Client:
         self.target = target
         self.options = options
         self._channels = Channels(target)
+        self._producer_id = f"sdk-{uuid.uuid4().hex[:16]}"
 
     def __await__(self) -> Generator[None, None, Self]:
         return self._itself().__await__()
@@ -242,8 +243,9 @@ class Client:
     ) -> Publisher:
         """Publish a session: `async with client.publish(...) as publisher`, then `await publisher.push(event)`.
 
-        producer_id, epoch: by default new ones; name both, and push the same events with `wait=True`, to go on where an
-        earlier process stopped. take_over: detach another producer instead of being refused.
+        producer_id: by default one of this client's own. epoch: by default a new one. Name both, and push the same
+        events with `wait=True`, to go on where an earlier process stopped.
+        take_over: detach another producer instead of being refused.
         wait: push waits for room for every event, so that nothing is dropped, as for a file; else it waits only for
         what may not be dropped. close_on_exit: leaving the block stops the session.
         trace_items, priority_items: how many events of each lane are held until they are sent; past that, trace drops
@@ -251,8 +253,8 @@ class Client:
         """
         hello = agent_pb.ProducerHello(
             session_id=session,
-            producer_id=producer_id or f"sdk-{uuid.uuid4().hex[:16]}",
-            epoch=epoch or time.time_ns() // 1_000_000,
+            producer_id=producer_id or self._producer_id,
+            epoch=epoch or time.time_ns() // 1_000,
             dialect=dialect,
             agent_name=agent_name,
             agent_version=agent_version,

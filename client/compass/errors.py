@@ -159,11 +159,13 @@ class ProducerFencedError(CompassError):
 
     reason = "PRODUCER_FENCED"
 
-    def __init__(self, session_id: str, *, epoch: int | None) -> None:
-        super().__init__(f"session {session_id} is held by epoch {epoch} of this producer")
+    def __init__(self, session_id: str, *, epoch: int | None, current_epoch: int | None) -> None:
+        super().__init__(f"a producer with epoch {current_epoch} took session {session_id} over from epoch {epoch}")
         self.session_id = session_id
         self.epoch = epoch
-        """The epoch that holds the session, None when the server did not say."""
+        """The epoch that was refused, None when the server did not say."""
+        self.current_epoch = current_epoch
+        """The epoch that took over, None when the server did not say."""
 
 
 class ProducerAttachedError(CompassError):

@@ -76,7 +76,7 @@ class Outbox:
         self._dropped_before: dict[int, int] = {}
         """By position of an event: what was dropped just before it."""
         self._num_known = 0
-        """Coming events that an earlier life of this epoch has had acknowledged. While there are any, nothing is held."""
+        """Coming events that an earlier life of this epoch has had acknowledged. While there are any, none is held."""
 
     @property
     def priority_is_full(self) -> bool:
@@ -135,15 +135,17 @@ class Outbox:
         """Return what goes into the next message; None while nothing waits, or while the window has no room."""
         if len(self._message_ends) >= MAX_MESSAGES_IN_FLIGHT:
             return None
-        max_events = min(MAX_BATCH_EVENTS, self.window.events - len(self._in_flight))
-        max_bytes = min(MAX_BATCH_BYTES, self.window.num_bytes - self._in_flight_bytes)
-        if self._in_flight and (max_events < 1 or max_bytes < 1):
+        room_events = self.window.events - len(self._in_flight)
+        room_bytes = self.window.num_bytes - self._in_flight_bytes
+        if self._in_flight and (room_events < 1 or room_bytes < 1):
             return None
+        max_events = max(1, min(MAX_BATCH_EVENTS, room_events))
+        max_bytes = min(MAX_BATCH_BYTES, room_bytes)
         if not self._ready:
-            self._take(max(1, max_events), max_bytes)
-        if not self._ready or (self._in_flight and self._ready[0].size > max_bytes):
+            self._take(max_events, max_bytes)
+        if not self._ready or (self._in_flight and self._ready[0].size > room_bytes):
             return None
-        return self._cut_batch(max(1, max_events), max_bytes)
+        return self._cut_batch(max_events, max_bytes)
 
     def acknowledge(self, acked_seq: int) -> None:
         """Let go of the events in flight up to a producer seq."""

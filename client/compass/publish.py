@@ -143,11 +143,11 @@ class Publisher:
         """
         slimmed = slim(event)
         message = pb.InnerEvent(json=slimmed.json)
+        in_priority = self._waits or slimmed.is_priority
         self._pushes_left -= 1
-        if self._pushes_left < 0 or self._outbox.is_crowded:
+        if self._pushes_left < 0 or (not in_priority and self._outbox.is_crowded):
             self._pushes_left = _PUSHES_A_TURN
             await asyncio.sleep(0)
-        in_priority = self._waits or slimmed.is_priority
         if in_priority and (self._outbox.priority_is_full or self._turn.locked()):
             async with self._turn:
                 await self._until(lambda: not self._outbox.priority_is_full)

@@ -49,7 +49,11 @@ _BY_REASON: dict[str, Callable[[Refusal], errors.CompassError]] = {
     "SESSION_NOT_FOUND": lambda said: errors.SessionNotFoundError(said.session_id),
     "SESSION_STOPPED": lambda said: errors.SessionStoppedError(said.session_id),
     "CURSOR_ABOVE_HEAD": lambda said: errors.CursorAboveHeadError(said.session_id, head_seq=said.number("head_seq")),
-    "PRODUCER_FENCED": lambda said: errors.ProducerFencedError(said.session_id, epoch=said.number("epoch")),
+    "PRODUCER_FENCED": lambda said: errors.ProducerFencedError(
+        said.session_id,
+        epoch=said.number("epoch"),
+        current_epoch=said.number("current_epoch"),
+    ),
     "PRODUCER_ATTACHED": lambda said: errors.ProducerAttachedError(said.session_id),
     "PRODUCER_REPLACED": lambda said: errors.ProducerReplacedError(said.session_id),
     "SEQUENCE_JUMP": lambda said: errors.SequenceJumpError(said.session_id, expected_seq=said.number("expected_seq")),
@@ -89,7 +93,7 @@ def from_rpc(error: grpc.aio.AioRpcError, session_id: str = "") -> errors.Compas
         return rebuild(said)
     code = error.code()
     if code is StatusCode.UNAVAILABLE or (code in _TRANSPORT_CODES and not said.reason):
-        return errors.ServerUnavailableError(code.name, retry_after_s=said.retry_after_s)
+        return errors.ServerUnavailableError(said.reason or code.name, retry_after_s=said.retry_after_s)
     if code is StatusCode.UNIMPLEMENTED:
         return errors.UnsupportedError()
     if code is StatusCode.RESOURCE_EXHAUSTED and not said.reason:

@@ -21,13 +21,21 @@ class Tails(pb_grpc.CompassServiceServicer):
     def __init__(self, *scripts):
         self.scripts = list(scripts)
         self.requests = []
-        self.cancelled = asyncio.Event()
+        self.peers = []
+        self.num_open = 0
+        self.is_over = asyncio.Event()
+        """Set once a call is over, however."""
 
     async def TailSession(self, request, context):  # noqa: N802 - the rpc's name
         script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
         self.requests.append(request)
-        context.add_done_callback(lambda _: self.cancelled.set())
-        await script(context)
+        self.peers.append(context.peer())
+        context.add_done_callback(lambda _: self.is_over.set())
+        self.num_open += 1
+        try:
+            await script(context)
+        finally:
+            self.num_open -= 1
 
 
 class Pushes(agent_grpc.AgentGatewayServicer):
@@ -36,6 +44,7 @@ class Pushes(agent_grpc.AgentGatewayServicer):
     def __init__(self, *scripts):
         self.scripts = list(scripts)
         self.num_calls = 0
+        self.num_open = 0
         self.hellos = []
         self.log = PushLog()
 
@@ -44,7 +53,11 @@ class Pushes(agent_grpc.AgentGatewayServicer):
         self.num_calls += 1
         hello = await context.read()
         self.hellos.append(hello.hello)
-        await script(Stream(context, self.log))
+        self.num_open += 1
+        try:
+            await script(Stream(context, self.log))
+        finally:
+            self.num_open -= 1
 
 
 class PushLog:
@@ -127,21 +140,12 @@ def respond_then(action, *responses):
     return script
 
 
-def fail(code, reason="", *, retry_after_s=None, violations=(), **facts):
+def fail(code, reason="", *, domain="compass", retry_after_s=None, violations=(), **facts):
     """Script the refusal that a server of ours gives."""
-
-    async def script(target):
-        context = getattr(target, "context", target)
-        await context.abort_with_status(rpc_status.to_status(refusal(code, reason, retry_after_s, violations, facts)))
-
-    return script
-
-
-def refusal(code, reason, retry_after_s, violations, facts):
     details = []
     if reason:
         metadata = {name: str(value) for name, value in facts.items()}
-        details.append(error_details_pb2.ErrorInfo(reason=reason, domain="compass", metadata=metadata))
+        details.append(error_details_pb2.ErrorInfo(reason=reason, domain=domain, metadata=metadata))
     if retry_after_s is not None:
         delay = duration_pb2.Duration()
         delay.FromMilliseconds(int(retry_after_s * 1000))
@@ -152,7 +156,13 @@ def refusal(code, reason, retry_after_s, violations, facts):
     packed = [any_pb2.Any() for _ in details]
     for target, detail in zip(packed, details, strict=True):
         target.Pack(detail)
-    return status_pb2.Status(code=getattr(code_pb2, code), message="public text", details=packed)
+    status = status_pb2.Status(code=getattr(code_pb2, code), message="public text", details=packed)
+
+    async def script(target):
+        context = getattr(target, "context", target)
+        await context.abort_with_status(rpc_status.to_status(status))
+
+    return script
 
 
 async def hang(context):
@@ -195,7 +205,7 @@ async def running(*servicers, address="127.0.0.1:0", options=()) -> AsyncIterato
     port = server.add_insecure_port(address)
     await server.start()
     try:
-        yield f"127.0.0.1:{port}"
+        yield address if address.startswith("unix:") else f"127.0.0.1:{port}"
     finally:
         await server.stop(0)
 
