@@ -142,6 +142,23 @@ def test_an_event_that_the_server_refused_as_too_large_becomes_a_drop():
     assert (batch.first_seq, names(batch), batch.dropped) == (2, ["b"], 1)
 
 
+def test_what_was_dropped_before_a_refused_event_is_told_with_it():
+    outbox = outbox_with("a", "b", in_priority=False, trace_items=1)
+    outbox.push(pb.InnerEvent(json="large"), LARGE, in_priority=False)
+    assert names(outbox.next_batch()) == ["large"]
+    assert outbox.drop_refused()
+    outbox.push(pb.InnerEvent(json="c"), 10, in_priority=True)
+    batch = outbox.next_batch()
+    assert (batch.first_seq, names(batch), batch.dropped, outbox.num_dropped) == (1, ["c"], 3, 3)
+
+
+def test_no_more_trace_is_dropped_than_the_bound_asks_for():
+    outbox = outbox_with(*map(str, range(100)), in_priority=False, trace_items=40)
+    outbox.push(pb.InnerEvent(json="urgent"), 10, in_priority=True)
+    batch = outbox.next_batch()
+    assert (batch.dropped, len(batch.events)) == (60, 41)
+
+
 def test_a_refusal_of_small_messages_drops_nothing():
     outbox = outbox_with("a")
     outbox.next_batch()
@@ -237,6 +254,7 @@ class Producer(RuleBasedStateMachine):
             self.send()
             self.store()
             self.acknowledge()
+        assert self.outbox._dropped_before == {}
         assert self.accounted() + self.outbox.num_trailing_dropped == len(self.pushed)
         assert self.outbox.settled_position == self.outbox.last_position == len(self.pushed)
         arrived = {value for kind, value in self.stored if kind == "event"}

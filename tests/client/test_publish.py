@@ -242,12 +242,18 @@ async def test_an_event_that_no_message_can_carry_becomes_a_drop():
     assert publisher.stats.dropped == 2
 
 
-async def test_an_event_that_the_server_does_not_receive_becomes_a_drop_and_is_not_sent_for_ever():
-    large = '{"type":"x","a":"' + "x" * (5 << 20) + '"}'
-    async with client_of(serve) as (client, servicer), client.publish("s") as publisher:
-        await publisher.push(event(0))
-        await publisher.push(large)
-        await publisher.push(event(1))
+async def test_an_event_that_the_server_refuses_as_too_large_becomes_a_drop_and_is_not_sent_for_ever():
+    large = '{"type":"x","a":"' + "x" * (2 << 20) + '"}'
+
+    async def refuse_large(stream):
+        await stream.ack()
+        while (request := await stream.read()).ByteSize() < len(large):
+            stream.log.store(request.batch)
+            await stream.ack()
+        await fail("RESOURCE_EXHAUSTED")(stream)
+
+    async with client_of(refuse_large, serve) as (client, servicer):
+        await push_all(client.publish("s"), event(0), large, event(1))
     assert servicer.log.entries == [event(0), 1, event(1)]
     assert servicer.num_calls == 2
 
@@ -281,9 +287,10 @@ async def test_a_server_that_lost_acknowledged_events_ends_the_publisher():
             await publisher.push(event(2))
             await publisher.flush()
 
-    async with client_of(store_one_and_cut, forget) as (client, _):
+    async with client_of(store_one_and_cut, forget) as (client, servicer):
         with pytest.raises(compass.SequenceJumpError) as caught:
             await push_two(client.publish("s"))
+        await until(lambda: servicer.num_open == 0)
     assert (caught.value.expected_seq, caught.value.num_unacknowledged) == (1, 1)
 
 

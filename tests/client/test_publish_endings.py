@@ -72,6 +72,19 @@ async def test_a_close_whose_answer_was_lost_has_closed_the_session():
     assert servicer.num_calls == 2
 
 
+async def test_a_close_that_was_not_confirmed_is_not_taken_for_one():
+    async def end_without_an_answer(stream):
+        await stream.ack()
+        while (await stream.read()).WhichOneof("item") != "bye":
+            stream.log.acked_seq += 1
+            await stream.ack()
+
+    async with client_of(end_without_an_answer, serve) as (client, servicer):
+        await push_all(client.publish("s"), event(1), then="close")
+    assert servicer.num_calls == 2
+    assert servicer.log.closed
+
+
 async def test_a_push_that_is_cancelled_while_it_waits_has_not_taken_the_event():
     gate = Gate(window_events=1)
     async with client_of(gate) as (client, servicer), client.publish("s", priority_items=1) as publisher:

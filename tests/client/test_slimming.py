@@ -135,7 +135,7 @@ def test_a_line_end_is_no_part_of_the_event():
 def test_a_lone_surrogate_in_an_escape_survives_slimming():
     text = '{"type":"message_update","assistantMessageEvent":{"type":"text_delta","delta":"\\ud83d","partial":{}}}'
     assert json.loads(slim(text).json) == update("text_delta", delta="\ud83d")
-    unslimmed = '{"type":"message_end","text":"\\ud83d"}'
+    unslimmed = '{"type": "message_end", "n": 1e5, "text": "\\ud83d"}'
     assert slim(unslimmed).json == unslimmed
 
 

@@ -203,6 +203,25 @@ async def test_a_cancel_while_pausing_before_a_reconnect_passes():
             await reading
 
 
+async def test_a_tail_is_not_current_while_it_reconnects():
+    cut = asyncio.Event()
+
+    async def cut_when_told(context):
+        await context.write(heartbeat(0))
+        await cut.wait()
+        await fail("UNAVAILABLE", retry_after_s=30)(context)
+
+    async with client_of(cut_when_told) as (client, _):
+        tail = client.tail("s")
+        reading = asyncio.create_task(seqs(tail))
+        await until(lambda: tail.is_current)
+        cut.set()
+        await until(lambda: tail._patience.is_failing)
+        assert not tail.is_current
+        reading.cancel()
+        await asyncio.wait([reading])
+
+
 async def test_a_cancel_while_connecting_passes():
     async with asyncio.timeout(5), client_of(hang) as (client, _):
         reading = asyncio.create_task(seqs(client.tail("s")))
