@@ -125,7 +125,7 @@ async def test_batches_begin_with_what_an_iteration_left():
         assert tail.resume_seq == 3
 
 
-async def test_an_end_with_status_ok_and_no_sentinel_interrupts_the_tail():
+async def test_a_stream_that_ends_ok_without_the_sentinel_interrupts_the_tail():
     async with client_of(respond(frames(1, 2), heartbeat(2))) as (client, servicer):
         with pytest.raises(compass.TailInterrupted) as caught:
             await seqs(client.tail("s"))
