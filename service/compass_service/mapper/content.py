@@ -1,6 +1,6 @@
 """What a whole message says: its text, its reasoning, whether it asks for a tool."""
 
-from compass_service.mapper.inner import Message
+from compass_service.mapper.fields import Message
 from compass_service.mapper.text import cut_bytes
 
 MAX_NAME_BYTES = 256

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
 
-from compass_service.mapper import inner
+from compass_service.mapper import fields, inner
 from compass_service.mapper.text import clean, clean_all
 
 UNREADABLE = "unreadable"
@@ -102,7 +102,7 @@ def _by_tag(union: Any) -> dict[str, type[msgspec.Struct]]:
 
 
 def _is_tagged(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, inner.Tagged)
+    return isinstance(kind, type) and issubclass(kind, fields.Tagged)
 
 
 def _fit(value: Any, kind: Any) -> Any:

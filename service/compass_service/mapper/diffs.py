@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from compass.v1 import compass_pb2 as pb
-from compass_service.mapper.inner import ToolArgs
+from compass_service.mapper.fields import ToolArgs
 from compass_service.mapper.state import Edit, OpenTool
 from compass_service.mapper.text import cut_bytes, size
 

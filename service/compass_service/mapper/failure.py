@@ -6,10 +6,10 @@ for an abort) state ERRORED. Activity IDLE, if it is due, comes last.
 
 from compass.failures import Category, Verdict
 from compass.v1 import compass_pb2 as pb
-from compass_service.mapper import activity, inner, stream, tools
+from compass_service.mapper import activity, fields, stream, tools, updates
 from compass_service.mapper.content import has_tool_call, name_of, text_of, thinking_of
-from compass_service.mapper.failure_text import Prose, prose_of, read_text, verdict_of
 from compass_service.mapper.numbers import status_of, usage_of
+from compass_service.mapper.prose import prose_of, verdict_of
 from compass_service.mapper.writer import FrameWriter
 
 EMPTY_COMPLETION = "empty completion"
@@ -33,31 +33,28 @@ def open_chance(writer: FrameWriter) -> None:
     state.message_ended = False
 
 
-def stream_error(writer: FrameWriter, update: inner.StreamError) -> None:
+def stream_error(writer: FrameWriter, update: updates.StreamError) -> None:
     """Apply the rule to a failure that is told inside the stream."""
-    message = update.error or inner.Message()
-    reason = update.reason or message.stop_reason
-    _fail(writer, message, was_aborted=reason == "aborted")
+    message = update.error or fields.Message()
+    _fail(writer, message, reason=update.reason or message.stop_reason)
 
 
-def message_failed(writer: FrameWriter, message: inner.Message) -> None:
+def message_failed(writer: FrameWriter, message: fields.Message) -> None:
     """Apply the rule to a message that ended in a failure."""
-    _fail(writer, message, was_aborted=message.stop_reason == "aborted")
+    _fail(writer, message, reason=message.stop_reason)
 
 
-def empty_completion(writer: FrameWriter, message: inner.Message) -> None:
+def empty_completion(writer: FrameWriter, message: fields.Message) -> None:
     """Apply the rule to a message that ended normally and says nothing."""
-    if not writer.state.failed:
-        usage_of(writer.state, message.usage)
-        end_unfinished(writer, pb.SESSION_STOP_REASON_ERROR)
-        surface_error(writer, Prose(EMPTY_COMPLETION, 0), Verdict(Category.MALFORMED_RESPONSE, retryable=True))
+    usage_of(writer.state, message.usage)
+    end_unfinished(writer, pb.SESSION_STOP_REASON_ERROR)
+    surface_error(writer, EMPTY_COMPLETION, verdict=Verdict(Category.MALFORMED_RESPONSE, retryable=True))
 
 
 def end_message(
     writer: FrameWriter,
     outcome: pb.SessionMessageOutcome.ValueType,
     stop_reason: pb.SessionStopReason.ValueType,
-    *,
     usage: pb.SessionUsage | None = None,
 ) -> str:
     """Close the open message. Its end is a frame only if something of it was shown; then its id is returned."""
@@ -80,7 +77,7 @@ def end_unfinished(
     message = writer.state.message
     if message is not None:
         stream.flush(writer, message)
-    return end_message(writer, pb.SESSION_MESSAGE_OUTCOME_INCOMPLETE, stop_reason, usage=usage)
+    return end_message(writer, pb.SESSION_MESSAGE_OUTCOME_INCOMPLETE, stop_reason, usage)
 
 
 def abandon_message(writer: FrameWriter) -> None:
@@ -91,15 +88,18 @@ def abandon_message(writer: FrameWriter) -> None:
 
 def surface_error(
     writer: FrameWriter,
-    prose: Prose,
-    verdict: Verdict,
+    cause: object,
     *,
+    verdict: Verdict | None = None,
     message_id: str = "",
     status: int | None = None,
     is_providers: bool = True,
 ) -> None:
-    """Write a failure and the state it leads to."""
+    """Write a failure and the state it leads to. It is classified by its cause, unless the verdict is known."""
     state = writer.state
+    provider, model = (state.provider, state.model) if is_providers else ("", "")
+    verdict = verdict or verdict_of(cause, provider=provider, status=status)
+    prose = prose_of(cause)
     error = pb.SessionError(
         kind=pb.SESSION_ERROR_KIND_ERROR,
         message=prose.text,
@@ -108,8 +108,8 @@ def surface_error(
         retryable=verdict.retryable and not message_id,
         retry_after_ms=verdict.retry_after_ms,
         message_id=message_id,
-        provider=state.provider if is_providers else "",
-        model=state.model if is_providers else "",
+        provider=provider,
+        model=model,
     )
     state.failed = state.retry_failed = True
     state.counts.errors += 1
@@ -120,22 +120,21 @@ def surface_error(
 
 def surface_abort(
     writer: FrameWriter,
-    prose: Prose,
+    cause: object,
     *,
     message_id: str = "",
     origin: pb.SessionAbortOrigin.ValueType = pb.SESSION_ABORT_ORIGIN_UNSPECIFIED,
 ) -> None:
     """Write an abort. It leads to no state."""
     state = writer.state
-    if state.abort_asked:
-        origin = pb.SESSION_ABORT_ORIGIN_USER
+    prose = prose_of(cause)
     error = pb.SessionError(
         kind=pb.SESSION_ERROR_KIND_ABORTED,
         message=prose.text,
         message_id=message_id,
         provider=state.provider,
         model=state.model,
-        abort_origin=origin,
+        abort_origin=pb.SESSION_ABORT_ORIGIN_USER if state.abort_asked else origin,
     )
     state.failed = state.retry_failed = True
     state.abort_asked = state.abort_seen = False
@@ -144,7 +143,7 @@ def surface_abort(
     writer.event(pb.SessionEvent(session_error=error), original_bytes=prose.original_bytes)
 
 
-def _fail(writer: FrameWriter, message: inner.Message, *, was_aborted: bool) -> None:
+def _fail(writer: FrameWriter, message: fields.Message, *, reason: str) -> None:
     state = writer.state
     if state.failed:
         return
@@ -152,20 +151,17 @@ def _fail(writer: FrameWriter, message: inner.Message, *, was_aborted: bool) -> 
     state.model = name_of(message.model) or state.model
     _add_what_was_lost(writer, message)
     usage = usage_of(state, message.usage)
-    text = read_text(message.error_message)
-    if was_aborted:
+    if reason == "aborted":
         message_id = end_unfinished(writer, pb.SESSION_STOP_REASON_ABORTED, usage)
         tools.fail_open(writer)
-        surface_abort(writer, prose_of(text), message_id=message_id, origin=_origin(message, text))
+        surface_abort(writer, message.error_message, message_id=message_id, origin=_origin(message))
         activity.rest(writer)
     else:
         message_id = end_unfinished(writer, pb.SESSION_STOP_REASON_ERROR, usage)
-        status = status_of(message.error_status)
-        verdict = verdict_of(text, provider=state.provider, status=status)
-        surface_error(writer, prose_of(text), verdict, message_id=message_id, status=status)
+        surface_error(writer, message.error_message, message_id=message_id, status=status_of(message.error_status))
 
 
-def _add_what_was_lost(writer: FrameWriter, message: inner.Message) -> None:
+def _add_what_was_lost(writer: FrameWriter, message: fields.Message) -> None:
     opened = writer.state.message
     if opened is None:
         return
@@ -175,7 +171,7 @@ def _add_what_was_lost(writer: FrameWriter, message: inner.Message) -> None:
         stream.complete(writer, opened, thinking=thinking_of(message), text=text_of(message))
 
 
-def _origin(message: inner.Message, text: str) -> pb.SessionAbortOrigin.ValueType:
-    if text == USER_INTERRUPT and not message.abort_origin:
+def _origin(message: fields.Message) -> pb.SessionAbortOrigin.ValueType:
+    if message.error_message == USER_INTERRUPT and not message.abort_origin:
         return pb.SESSION_ABORT_ORIGIN_USER
     return _ORIGINS.get(message.abort_origin.lower(), pb.SESSION_ABORT_ORIGIN_UNSPECIFIED)

@@ -1,150 +1,11 @@
-"""Inner events as the mapper reads them. What is not declared here is skipped by the decoder, never built.
-
-Every field has a default, so that a missing one is no error. `object` marks what agents write in more than one type.
-"""
+"""Inner events, told apart by their `type`. What is not read of them is not declared here."""
 
 from typing import TypeAlias
 
 import msgspec
 
-
-class Read(msgspec.Struct, rename="camel", gc=False):
-    """Base of what is read: camelCase on the wire, nothing required."""
-
-
-class Tagged(Read, tag_field="type"):
-    """Base of what is told apart by its `type`."""
-
-
-class Block(Read):
-    """One content block of a message or a tool result."""
-
-    type: str = ""
-    text: str = ""
-    thinking: str = ""
-
-
-class Cost(Read):
-    """What a message cost, in dollars."""
-
-    total: float = 0.0
-
-
-class MessageUsage(Read):
-    """What a message used."""
-
-    input: float = 0
-    output: float = 0
-    cache_read: float = 0
-    cache_write: float = 0
-    cost: Cost | None = None
-
-
-class Injection(Read):
-    """How and by whom a message was put into a running session."""
-
-    kind: str = ""
-    from_handle: str = msgspec.field(default="", name="from")
-    traceparent: str = ""
-
-
-class Message(Read):
-    """A user, assistant, tool-result or other message."""
-
-    role: str = ""
-    content: str | list[Block] = ""
-    timestamp: float = 0
-    provider: str = ""
-    model: str = ""
-    usage: MessageUsage | None = None
-    stop_reason: str = ""
-    error_message: object = None
-    error_status: object = None
-    abort_origin: str = ""
-    failure: object = None
-    steering: bool = False
-    deliver_as: str = ""
-    injection: Injection | None = None
-    display: bool = True
-
-
-class TextDelta(Tagged, tag="text_delta"):
-    """A piece of the answer."""
-
-    delta: str = ""
-    content_index: int = 0
-
-
-class ThinkingDelta(Tagged, tag="thinking_delta"):
-    """A piece of the reasoning."""
-
-    delta: str = ""
-    content_index: int = 0
-
-
-class TextEnd(Tagged, tag="text_end"):
-    """The end of a block of the answer."""
-
-    content: str = ""
-    content_index: int = 0
-
-
-class ThinkingEnd(Tagged, tag="thinking_end"):
-    """The end of a block of the reasoning."""
-
-    content: str = ""
-    content_index: int = 0
-
-
-class StreamError(Tagged, tag="error"):
-    """A failure or an abort, told inside the stream."""
-
-    reason: str = ""
-    error: Message | None = None
-
-
-class ToolCallStart(Tagged, tag="toolcall_start"):
-    """A tool call begins in the answer."""
-
-
-class ToolCallDelta(Tagged, tag="toolcall_delta"):
-    """A piece of a tool call."""
-
-
-class ToolCallEnd(Tagged, tag="toolcall_end"):
-    """A tool call is whole."""
-
-
-class TextStart(Tagged, tag="text_start"):
-    """Says nothing that its deltas do not."""
-
-
-class ThinkingStart(Tagged, tag="thinking_start"):
-    """Says nothing that its deltas do not."""
-
-
-class StreamStart(Tagged, tag="start"):
-    """Says nothing that message_start does not."""
-
-
-class StreamDone(Tagged, tag="done"):
-    """Says nothing that message_end does not."""
-
-
-Update: TypeAlias = (
-    TextDelta
-    | ThinkingDelta
-    | TextEnd
-    | ThinkingEnd
-    | StreamError
-    | ToolCallStart
-    | ToolCallDelta
-    | ToolCallEnd
-    | TextStart
-    | ThinkingStart
-    | StreamStart
-    | StreamDone
-)
+from compass_service.mapper.fields import Message, Tagged, Todo, ToolArgs
+from compass_service.mapper.updates import Update
 
 
 class MessageUpdate(Tagged, tag="message_update"):
@@ -188,22 +49,6 @@ class AgentSettled(Tagged, tag="agent_settled"):
     """The user's turn is over."""
 
 
-class EditArgs(Read):
-    """One replacement that a tool call asks for."""
-
-    old_text: str | None = None
-    new_text: str | None = None
-
-
-class ToolArgs(Read):
-    """What is read of a tool call's arguments."""
-
-    display_intent: str = msgspec.field(default="", name="_i")
-    intent: str = ""
-    path: str = ""
-    edits: list[EditArgs] = msgspec.field(default_factory=list)
-
-
 class ToolStart(Tagged, tag="tool_execution_start"):
     """A tool begins to run."""
 
@@ -217,9 +62,6 @@ class ToolUpdate(Tagged, tag="tool_execution_update"):
     """A running tool shows its output so far."""
 
     tool_call_id: str = ""
-    tool_name: str = ""
-    intent: str = ""
-    args: ToolArgs | None = None
     partial_result: object = None
 
 
@@ -230,13 +72,6 @@ class ToolEnd(Tagged, tag="tool_execution_end"):
     tool_name: str = ""
     result: object = None
     is_error: bool = False
-
-
-class Todo(Read):
-    """One task of a plan."""
-
-    content: str = ""
-    status: str = ""
 
 
 class TodoReminder(Tagged, tag="todo_reminder"):

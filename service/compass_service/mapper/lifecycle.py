@@ -3,7 +3,6 @@
 from compass.failures import Category, Verdict
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, failure, tools
-from compass_service.mapper.failure_text import Prose, prose_of
 from compass_service.mapper.state import MapperState
 from compass_service.mapper.writer import FrameWriter
 
@@ -37,7 +36,7 @@ def reattach(writer: FrameWriter) -> None:
 def lose(writer: FrameWriter) -> None:
     """Judge a session whose producer will not come back. For one that did not work, that is no error."""
     if writer.state.lifecycle != pb.AGENT_SESSION_STATE_STOPPED and _is_working(writer.state):
-        _fail(writer, Prose(LOST, 0))
+        _fail(writer, LOST)
 
 
 def exit_process(writer: FrameWriter, *, code: int | None, signal: str, last_stderr: str) -> None:
@@ -46,7 +45,7 @@ def exit_process(writer: FrameWriter, *, code: int | None, signal: str, last_std
         return
     how = f"was ended by {signal}" if signal else "ended" if code is None else f"exited with code {code}"
     stderr = last_stderr.strip()
-    _fail(writer, prose_of(f"the agent process {how}: {stderr}" if stderr else f"the agent process {how}"))
+    _fail(writer, f"the agent process {how}: {stderr}" if stderr else f"the agent process {how}")
 
 
 def close(writer: FrameWriter) -> None:
@@ -59,10 +58,10 @@ def close(writer: FrameWriter) -> None:
     writer.enter(pb.AGENT_SESSION_STATE_STOPPED)
 
 
-def _fail(writer: FrameWriter, prose: Prose) -> None:
+def _fail(writer: FrameWriter, cause: str) -> None:
     message_id = failure.end_unfinished(writer, pb.SESSION_STOP_REASON_DISCONNECTED)
     _settle(writer)
-    failure.surface_error(writer, prose, _LOST_VERDICT, message_id=message_id, is_providers=False)
+    failure.surface_error(writer, cause, verdict=_LOST_VERDICT, message_id=message_id, is_providers=False)
 
 
 def _settle(writer: FrameWriter) -> None:

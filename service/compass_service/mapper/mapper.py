@@ -5,17 +5,13 @@ from typing import Any
 
 from compass.v1 import compass_pb2 as pb
 from compass_service.frames import Draft
-from compass_service.mapper import inner, lifecycle, message, notices, plan, run, tools
+from compass_service.mapper import compaction, inner, lifecycle, message, notices, plan, retry, run, tools
 from compass_service.mapper.decode import Unmapped, decode
 from compass_service.mapper.state import MapperState
-from compass_service.mapper.unmapped import count_unmapped
+from compass_service.mapper.unmapped import count_unmapped, silent
 from compass_service.mapper.writer import FrameWriter
 
 Arm = Callable[[FrameWriter, Any], None]
-
-
-def _silent(_writer: FrameWriter, _event: object) -> None:
-    """Give no frame."""
 
 
 def _unmapped(writer: FrameWriter, event: Unmapped) -> None:
@@ -28,7 +24,7 @@ _ARMS: dict[type, Arm] = {
     inner.MessageEnd: message.message_end,
     inner.AgentStart: run.agent_start,
     inner.TurnStart: run.turn_start,
-    inner.TurnEnd: _silent,
+    inner.TurnEnd: silent,
     inner.AgentEnd: run.agent_end,
     inner.AgentSettled: run.agent_settled,
     inner.ToolStart: tools.tool_start,
@@ -36,12 +32,12 @@ _ARMS: dict[type, Arm] = {
     inner.ToolEnd: tools.tool_end,
     inner.TodoReminder: plan.todo_reminder,
     inner.TodoAutoClear: plan.todo_auto_clear,
-    inner.AutoCompactionStart: run.compaction_start,
-    inner.CompactionStart: run.compaction_start,
-    inner.AutoCompactionEnd: run.compaction_end,
-    inner.CompactionEnd: run.compaction_end,
-    inner.RetryStart: run.retry_start,
-    inner.RetryEnd: run.retry_end,
+    inner.AutoCompactionStart: compaction.compaction_start,
+    inner.CompactionStart: compaction.compaction_start,
+    inner.AutoCompactionEnd: compaction.compaction_end,
+    inner.CompactionEnd: compaction.compaction_end,
+    inner.RetryStart: retry.retry_start,
+    inner.RetryEnd: retry.retry_end,
     inner.Notice: notices.notice,
     inner.IrcMessage: notices.irc_message,
     inner.FallbackApplied: notices.fallback_applied,
@@ -49,10 +45,10 @@ _ARMS: dict[type, Arm] = {
     inner.UiRequest: notices.ui_request,
     inner.UiResponse: notices.dialog_closed,
     inner.Response: run.response,
-    inner.SessionHeader: _silent,
-    inner.Ready: _silent,
-    inner.CommandsUpdate: _silent,
-    inner.ModelChanged: _silent,
+    inner.SessionHeader: silent,
+    inner.Ready: silent,
+    inner.CommandsUpdate: silent,
+    inner.ModelChanged: silent,
     Unmapped: _unmapped,
 }
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from compass.limits import MAX_TEXT_CHUNK_BYTES
 from compass.v1 import compass_pb2 as pb
-from compass_service.mapper import activity, failure, inner, stream
+from compass_service.mapper import activity, failure, fields, inner, stream, updates
 from compass_service.mapper.content import has_content, name_of, text_of, thinking_of
 from compass_service.mapper.numbers import count_of, usage_of
 from compass_service.mapper.state import Activity, OpenMessage
 from compass_service.mapper.text import pieces
-from compass_service.mapper.unmapped import count_unmapped
+from compass_service.mapper.unmapped import count_unmapped, silent
 from compass_service.mapper.writer import FrameWriter
 
 _STOP_REASONS = {
@@ -31,7 +31,7 @@ _FAILED = frozenset({"error", "aborted"})
 
 def message_start(writer: FrameWriter, event: inner.MessageStart) -> None:
     """Record a user message, or open an assistant message."""
-    message = event.message or inner.Message()
+    message = event.message or fields.Message()
     writer.agent_at_ms = count_of(message.timestamp)
     if message.role == "assistant":
         _open(writer, message)
@@ -49,7 +49,7 @@ def message_update(writer: FrameWriter, event: inner.MessageUpdate) -> None:
 
 def message_end(writer: FrameWriter, event: inner.MessageEnd) -> None:
     """End the open assistant message: whole, cut off by a failure, or empty, which is a failure too."""
-    message = event.message or inner.Message()
+    message = event.message or fields.Message()
     if message.role != "assistant":
         return
     writer.agent_at_ms = count_of(message.timestamp)
@@ -59,7 +59,7 @@ def message_end(writer: FrameWriter, event: inner.MessageEnd) -> None:
         _end(writer, message)
 
 
-def _open(writer: FrameWriter, message: inner.Message) -> None:
+def _open(writer: FrameWriter, message: fields.Message) -> None:
     state = writer.state
     failure.open_chance(writer)
     state.compaction_failure = None
@@ -69,7 +69,7 @@ def _open(writer: FrameWriter, message: inner.Message) -> None:
     activity.replace(writer, Activity(pb.SESSION_PHASE_THINKING, writer.now_ms))
 
 
-def _record(writer: FrameWriter, message: inner.Message) -> None:
+def _record(writer: FrameWriter, message: fields.Message) -> None:
     kind = _injection_kind(message)
     message_id = writer.next_message_id()
     for piece in pieces(text_of(message, joint="\n").encode(), MAX_TEXT_CHUNK_BYTES):
@@ -81,7 +81,7 @@ def _record(writer: FrameWriter, message: inner.Message) -> None:
         )
         writer.event(pb.SessionEvent(user_message=user_message))
     if kind:
-        source = message.injection or inner.Injection()
+        source = message.injection or fields.Injection()
         injection = pb.SessionInjection(
             op_kind=kind,
             message_id=message_id,
@@ -91,14 +91,14 @@ def _record(writer: FrameWriter, message: inner.Message) -> None:
         writer.event(pb.SessionEvent(session_injection=injection))
 
 
-def _injection_kind(message: inner.Message) -> pb.SessionInjectionKind.ValueType:
+def _injection_kind(message: fields.Message) -> pb.SessionInjectionKind.ValueType:
     if message.steering:
         return pb.SESSION_INJECTION_KIND_STEER
     kind = message.injection.kind if message.injection else message.deliver_as
     return _INJECTIONS.get(kind, pb.SESSION_INJECTION_KIND_UNSPECIFIED)
 
 
-def _end(writer: FrameWriter, ended: inner.Message) -> None:
+def _end(writer: FrameWriter, ended: fields.Message) -> None:
     message = stream.open_message(writer, "message_end")
     if message is None:
         return
@@ -112,12 +112,8 @@ def _end(writer: FrameWriter, ended: inner.Message) -> None:
             writer,
             pb.SESSION_MESSAGE_OUTCOME_COMPLETE,
             stop_reason,
-            usage=usage_of(writer.state, ended.usage),
+            usage_of(writer.state, ended.usage),
         )
-
-
-def _silent(_writer: FrameWriter, _update: object) -> None:
-    """Say nothing that the deltas of a block do not."""
 
 
 def _unmapped(writer: FrameWriter, _update: object) -> None:
@@ -125,17 +121,17 @@ def _unmapped(writer: FrameWriter, _update: object) -> None:
 
 
 _UPDATES: dict[type, Callable[[FrameWriter, Any], None]] = {
-    inner.TextDelta: stream.text_delta,
-    inner.ThinkingDelta: stream.thinking_delta,
-    inner.TextEnd: stream.text_end,
-    inner.ThinkingEnd: stream.thinking_end,
-    inner.ToolCallStart: stream.tool_call_piece,
-    inner.ToolCallDelta: stream.tool_call_piece,
-    inner.ToolCallEnd: stream.tool_call_piece,
-    inner.StreamError: failure.stream_error,
-    inner.TextStart: _silent,
-    inner.ThinkingStart: _silent,
-    inner.StreamStart: _silent,
-    inner.StreamDone: _silent,
+    updates.TextDelta: stream.text_delta,
+    updates.ThinkingDelta: stream.thinking_delta,
+    updates.TextEnd: stream.text_end,
+    updates.ThinkingEnd: stream.thinking_end,
+    updates.ToolCallStart: stream.tool_call_piece,
+    updates.ToolCallDelta: stream.tool_call_piece,
+    updates.ToolCallEnd: stream.tool_call_piece,
+    updates.StreamError: failure.stream_error,
+    updates.TextStart: silent,
+    updates.ThinkingStart: silent,
+    updates.StreamStart: silent,
+    updates.StreamDone: silent,
     type(None): _unmapped,
 }

@@ -3,7 +3,7 @@
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, inner
 from compass_service.mapper.content import text_of
-from compass_service.mapper.failure_text import prose_of, read_text
+from compass_service.mapper.prose import prose_of, readable
 from compass_service.mapper.text import size
 from compass_service.mapper.writer import FrameWriter
 
@@ -13,7 +13,7 @@ _DIALOGS = frozenset({"select", "confirm", "input", "editor"})
 
 def notice(writer: FrameWriter, event: inner.Notice) -> None:
     """Write a notice."""
-    _write(writer, read_text(event.message) or event.text, link=event.link)
+    _write(writer, readable(event.message) or event.text, link=event.link)
 
 
 def irc_message(writer: FrameWriter, event: inner.IrcMessage) -> None:

@@ -3,7 +3,7 @@
 import math
 
 from compass.v1 import compass_pb2 as pb
-from compass_service.mapper.inner import MessageUsage
+from compass_service.mapper.fields import MessageUsage
 from compass_service.mapper.state import MapperState
 
 MAX_INT32 = 2**31 - 1

@@ -1,31 +1,24 @@
-"""What a tool call is called, and what it put out: readable, redacted, cut."""
+"""What a tool call is called, and what it put out."""
 
 import msgspec
 
-from compass.limits import MAX_TOOL_OUTPUT_CHARS
-from compass_service.mapper import inner
-from compass_service.mapper.failure_text import Prose
-from compass_service.mapper.text import cut_chars, size
+from compass_service.mapper import fields, inner
+from compass_service.mapper.prose import Prose, shorten
 
 MAX_TITLE_CHARS = 256
 _TEXT_KEYS = ("text", "errorMessage", "message")
 
 
-def title_of(event: inner.ToolStart | inner.ToolUpdate) -> Prose:
+def title_of(event: inner.ToolStart) -> Prose:
     """Return the intent that the agent states, else the name of the tool."""
-    args = event.args or inner.ToolArgs()
+    args = event.args or fields.ToolArgs()
     candidates = (args.display_intent, event.intent, args.intent, event.tool_name)
-    return _shorten(next(filter(None, map(str.strip, candidates)), ""), MAX_TITLE_CHARS)
+    return shorten(next(filter(None, map(str.strip, candidates)), ""), MAX_TITLE_CHARS)
 
 
-def output_of(result: object) -> Prose:
-    """Return the text of a tool's result."""
-    return _shorten(_text_of(result).strip(), MAX_TOOL_OUTPUT_CHARS)
-
-
-def _shorten(text: str, max_chars: int) -> Prose:
-    cut = cut_chars(text, max_chars)
-    return Prose(cut, size(text) if cut is not text else 0)
+def output_of(result: object) -> str:
+    """Return the text of a tool's result, trimmed, not redacted yet."""
+    return _text_of(result).strip()
 
 
 def _text_of(result: object) -> str:

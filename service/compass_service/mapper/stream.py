@@ -5,10 +5,10 @@ from zlib import crc32
 from compass.limits import MAX_TEXT_CHUNK_BYTES
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity
-from compass_service.mapper.inner import TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
 from compass_service.mapper.state import MAX_BLOCKS, OpenMessage, Streamed
 from compass_service.mapper.text import REPLACEMENT, clean, is_inside_character, pieces
 from compass_service.mapper.unmapped import count_unmapped
+from compass_service.mapper.updates import TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
 from compass_service.mapper.writer import ASSISTANT_TEXT, THINKING, FrameWriter
 
 

@@ -2,11 +2,13 @@
 
 import hashlib
 
+from compass.limits import MAX_TOOL_OUTPUT_CHARS
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, inner
 from compass_service.mapper.diffs import diffs_of, wanted_edits
 from compass_service.mapper.output import output_of, title_of
 from compass_service.mapper.plan import plan_of_phases
+from compass_service.mapper.prose import shorten
 from compass_service.mapper.state import MAX_OPEN_TOOLS, OpenTool
 from compass_service.mapper.text import size
 from compass_service.mapper.unmapped import count_unmapped
@@ -31,14 +33,16 @@ def tool_update(writer: FrameWriter, event: inner.ToolUpdate) -> None:
     if not call_id:
         return
     tool = writer.state.tools.get(call_id)
-    output = output_of(event.partial_result)
     if tool is None:
         # It ended, perhaps by an abort, and must not begin again.
         count_unmapped(writer, "tool_execution_update")
         return
-    if not output.text or len(output.text) < tool.output_chars * GROWTH:
+    text = output_of(event.partial_result)
+    num_chars = min(len(text), MAX_TOOL_OUTPUT_CHARS)
+    if not num_chars or num_chars < tool.output_chars * GROWTH:
         return
-    tool.output_chars = len(output.text)
+    tool.output_chars = num_chars
+    output = shorten(text, MAX_TOOL_OUTPUT_CHARS)
     update = pb.SessionToolCallUpdate(
         tool_call_id=call_id,
         status=pb.AGENT_TOOL_CALL_STATUS_IN_PROGRESS,
@@ -53,7 +57,7 @@ def tool_end(writer: FrameWriter, event: inner.ToolEnd) -> None:
     if not call_id:
         return
     tool = writer.state.tools.pop(call_id, None)
-    output = output_of(event.result)
+    output = shorten(output_of(event.result), MAX_TOOL_OUTPUT_CHARS)
     diffs = diffs_of(event.result, tool) if not event.is_error else None
     update = pb.SessionToolCallUpdate(
         tool_call_id=call_id,
@@ -87,7 +91,7 @@ def _call_id(writer: FrameWriter, event: inner.ToolStart | inner.ToolUpdate | in
     return call_id
 
 
-def _begin(writer: FrameWriter, call_id: str, event: inner.ToolStart | inner.ToolUpdate) -> None:
+def _begin(writer: FrameWriter, call_id: str, event: inner.ToolStart) -> None:
     state = writer.state
     title = title_of(event)
     call = pb.SessionToolCall(
