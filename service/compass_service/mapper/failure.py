@@ -137,7 +137,7 @@ def surface_abort(
         abort_origin=pb.SESSION_ABORT_ORIGIN_USER if state.abort_asked else origin,
     )
     state.failed = state.retry_failed = True
-    state.abort_asked = state.abort_seen = False
+    state.abort_asked = False
     state.failure_event_id = ""
     state.counts.aborts += 1
     writer.event(pb.SessionEvent(session_error=error), original_bytes=prose.original_bytes)

@@ -33,8 +33,7 @@ def agent_settled(writer: FrameWriter, _: inner.AgentSettled | None = None) -> N
     """Rest. A session whose last turn failed stays ERRORED until it works again."""
     state = writer.state
     tools.fail_open(writer)
-    # An abort that is asked for while the agent compacts is meant for the turn behind the compaction.
-    state.abort_asked = state.abort_asked and state.num_compactions > 0
+    state.abort_asked = False
     if state.lifecycle not in {pb.AGENT_SESSION_STATE_ERRORED, pb.AGENT_SESSION_STATE_READY}:
         writer.enter(pb.AGENT_SESSION_STATE_READY)
     activity.rest(writer)

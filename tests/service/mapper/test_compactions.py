@@ -60,7 +60,10 @@ def test_compactions_that_overlap_end_with_the_last(spelling):
 
 def test_a_turn_that_goes_on_under_a_compaction_is_shown_after_it(spelling):
     traced = Traced()
-    traced.push(AGENT_START, start(), begin(spelling), delta("a"), delta("b"), over(spelling))
+    traced.push(AGENT_START, start(), begin(spelling), delta("a"))
+    responding_since = traced.now_ms
+    traced.push(delta("b"), over(spelling))
+    assert traced.state.activity.started_at_unix_ms == responding_since
     assert phases(traced.frames) == ["THINKING", "COMPACTING", "RESPONDING"]
 
 
@@ -79,7 +82,9 @@ def test_an_end_that_comes_late_changes_nothing(spelling):
     assert phases(traced.frames) == ["COMPACTING", "THINKING", "RESPONDING"]
 
 
-@pytest.mark.parametrize("fields", [{}, {"skipped": True}, {"result": {"summary": "s"}}, {"willRetry": True}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"skipped": True, "errorMessage": "too small"}, {"result": {"summary": "s"}}, {"willRetry": True}]
+)
 def test_a_compaction_that_worked_or_was_not_needed_is_no_notice(spelling, fields):
     traced = Traced()
     traced.push(AGENT_START, begin(spelling))
@@ -145,3 +150,20 @@ def test_tools_that_end_under_a_compaction_leave_no_phase_behind(spelling):
     traced = Traced()
     traced.push(AGENT_START, tool_start(), begin(spelling), tool_end("done"), over(spelling))
     assert phases(traced.frames) == ["THINKING", "RUNNING_TOOL", "COMPACTING", "THINKING"]
+
+
+DIALOG = {"type": "extension_ui_request", "id": "1", "method": "confirm", "title": "Sure?"}
+ANSWER = {"type": "extension_ui_response", "id": "1"}
+
+
+def test_a_compaction_over_a_dialog_goes_back_to_the_turn(spelling):
+    traced = Traced()
+    traced.push(AGENT_START, DIALOG, begin(spelling), over(spelling))
+    assert phases(traced.frames) == ["THINKING", "AWAITING_INPUT", "COMPACTING", "THINKING"]
+
+
+def test_a_compaction_that_ends_under_a_dialog_leaves_it_open(spelling):
+    traced = Traced()
+    traced.push(AGENT_START, begin(spelling), DIALOG, over(spelling))
+    assert phases(traced.frames) == ["THINKING", "COMPACTING", "AWAITING_INPUT"]
+    assert phases(traced.push(ANSWER)) == ["THINKING"]

@@ -240,3 +240,16 @@ def test_any_mix_of_forms_surfaces_one_failure_a_chance(names):
     ended = [event.message_id for event in events(traced.frames, "message_end")]
     assert len(ended) == len(set(ended))
     assert "boom" not in streamed(traced.frames)
+
+
+def test_a_tool_call_that_only_the_failed_message_holds_counts_as_shown():
+    traced = Traced()
+    traced.push(AGENT_START, start())
+    frames = traced.push(failed("boom", {"type": "toolCall", "id": "c1"}))
+    assert shape(frames) == ["message_end", "session_error", "ERRORED"]
+
+
+def test_a_delta_after_a_failure_without_a_message_opens_none():
+    traced = Traced()
+    traced.push({"type": "auto_retry_end", "success": False, "finalError": "gave up"})
+    assert traced.push(delta("late")) == []

@@ -216,3 +216,20 @@ def test_a_new_run_after_a_loss_starts_clean():
     frames = traced.push(AGENT_START, start(), delta("a"), end(text("a")), AGENT_END)
     assert shape(frames) == ["WORKING", "assistant_text", "message_end", "READY"]
     assert phases(frames) == ["THINKING", "RESPONDING", "IDLE"]
+    assert phases(traced.push(COMPACTION, {"type": "compaction_end"})) == ["COMPACTING", "IDLE"]
+
+
+def test_a_compaction_that_failed_before_a_loss_does_not_fail_the_next_run():
+    traced = Traced()
+    traced.push(AGENT_START, COMPACTION, {"type": "compaction_end", "errorMessage": "quota"})
+    verb(traced, "lose")
+    assert shape(traced.push(AGENT_START, AGENT_END)) == ["WORKING", "READY"]
+
+
+def test_retries_that_a_loss_ended_do_not_hide_a_later_failure():
+    traced = Traced()
+    traced.push(AGENT_START, RETRY)
+    verb(traced, "lose")
+    traced.push(AGENT_START)
+    frames = traced.push({"type": "auto_retry_end", "success": False, "finalError": "gave up"})
+    assert shape(frames) == ["session_error", "ERRORED"]

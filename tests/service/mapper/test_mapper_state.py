@@ -66,7 +66,7 @@ def test_a_state_of_any_length_of_session_is_small():
     traced = Traced()
     traced.push(AGENT_START, start())
     for number in range(2_000):
-        traced.push(delta("some text ", number % 400), thought("some thought", number % 400))
+        traced.push(delta("some text ", number), thought("some thought", number))
         traced.push(tool_start(f"call_{number}", _i="x" * 400), {"type": f"type_{number}" + "y" * 100})
         traced.push(tool_start(f"edit_{number}", path="p" * 500, edits=[{"oldText": "o" * 900, "newText": "n"}]))
         traced.push(tool_update(output("z" * number), f"call_{number}"), {"type": "compaction_start"})

@@ -18,6 +18,7 @@ from mapping import (
     text,
     thinking,
     thought,
+    tool_start,
     update,
     user,
 )
@@ -306,7 +307,10 @@ def test_a_dialog_waits_for_input_until_the_agent_goes_on(method):
     traced.push(AGENT_START)
     traced.push({"type": "extension_ui_request", "id": "1", "method": method, "title": "Delete?"})
     assert traced.state.activity.detail == "Delete?"
-    traced.push(start(), delta("ok"))
+    thinking_since = only(traced.frames[:2], "activity").started_at_unix_ms
+    traced.push(start())
+    assert traced.state.activity.started_at_unix_ms == thinking_since
+    traced.push(delta("ok"))
     assert phases(traced.frames) == ["THINKING", "AWAITING_INPUT", "THINKING", "RESPONDING"]
 
 
@@ -324,3 +328,9 @@ def test_a_dialog_that_is_answered_goes_back_to_what_the_agent_did(closing):
     traced.push({"type": "extension_ui_request", "id": "1", "method": "confirm"}, closing, closing)
     assert phases(traced.frames) == ["THINKING", "AWAITING_INPUT", "THINKING"]
     assert traced.state.activity.started_at_unix_ms == thinking_since
+
+
+def test_a_run_that_starts_over_another_leaves_no_tool_running():
+    traced = Traced()
+    traced.push(AGENT_START, tool_start())
+    assert shape(traced.push(AGENT_START)) == ["tool_call_update"]

@@ -143,6 +143,25 @@ def test_a_final_error_of_a_failure_that_was_surfaced_adds_nothing():
     assert traced.push(retries_over("429 slow down")) == []
 
 
+def test_a_final_error_of_a_later_run_is_not_that_of_an_earlier_one():
+    traced = Traced()
+    traced.push(*attempt(), AGENT_START)
+    assert shape(traced.push(retries_over("gave up"))) == ["session_error", "ERRORED"]
+
+
+def test_a_cancel_that_comes_after_the_attempt_failed_leaves_the_failure():
+    traced = Traced()
+    traced.push(*attempt(), retry(), *attempt())
+    assert traced.push(retries_over("Retry cancelled")) == []
+    assert traced.state.lifecycle == pb.AGENT_SESSION_STATE_ERRORED
+
+
+def test_an_abort_that_was_refused_cancels_nothing():
+    traced = Traced()
+    traced.push(*attempt(), retry(), {**RESPONSE, "success": False})
+    assert shape(traced.push(retries_over("gave up"))) == ["session_error", "ERRORED"]
+
+
 @pytest.mark.parametrize("asked", ["by its text", "in the protocol", "through the service"])
 def test_cancelled_retries_end_as_an_abort(asked):
     traced = Traced()

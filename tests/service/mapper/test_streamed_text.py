@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from zlib import crc32
 
 import msgspec
 import pytest
@@ -32,6 +33,7 @@ from mapping import (
 from compass.limits import MAX_FRAME_BYTES, MAX_TEXT_CHUNK_BYTES
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import Mapper, MapperState
+from compass_service.mapper.state import Streamed
 
 
 def test_each_delta_is_one_frame_of_its_message():
@@ -224,7 +226,7 @@ def test_the_hand_made_encoding_is_that_of_the_generated_classes():
                 frame = pb.AgentSessionFrame.FromString(draft.body)
                 if frame.event.HasField(arm):
                     assert draft.body == frame.SerializeToString(deterministic=True)
-                    assert frame.event.event_id
+                    assert frame.agent_at_unix_ms == (1_796_072_600_000 if frame.event.at_unix_ms == 7 else 0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -258,3 +260,37 @@ def test_the_end_of_a_message_is_unique_and_says_what_it_used():
     assert ended.outcome == pb.SESSION_MESSAGE_OUTCOME_COMPLETE
     assert traced.state.usage.input_tokens == 10
     assert traced.state.usage.cost_microdollars == 12_346
+
+
+def test_a_half_pair_is_replaced_when_the_end_of_the_message_does_not_continue_it():
+    traced = Traced()
+    traced.push(start(), delta("a\ud83d"), end(text("b")))
+    assert streamed(traced.frames) == "a\ufffd"
+
+
+def test_an_empty_delta_does_not_stand_for_its_block():
+    traced = Traced()
+    traced.push(start(), delta(""), update("text_end", contentIndex=0, content="whole"))
+    assert streamed(traced.frames) == "whole"
+
+
+def test_an_index_is_the_same_as_an_integer_and_as_a_float():
+    traced = Traced()
+    traced.push(start(), delta("b", 1.0), update("text_end", contentIndex=0.0, content="a"))
+    traced.push(update("text_end", contentIndex=1, content="b"))
+    assert streamed(traced.frames) == "ba"
+
+
+@pytest.mark.parametrize("index", [-1, 10**6, 10**30])
+def test_an_index_that_is_none_can_be_streamed_and_saved(index):
+    traced = Traced()
+    traced.push(start(), delta("a", index), thought("b", index))
+    assert streamed(traced.frames) == "a"
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(traced.state), type=MapperState) == traced.state
+
+
+def test_a_checksum_that_lies_never_cuts_a_character_in_two():
+    traced = Traced()
+    traced.push(start())
+    traced.state.message.text = Streamed(num_bytes=1, crc=crc32("é".encode()[:1]))
+    assert shape(traced.push(end(text("é")))) == ["message_end"]

@@ -10,11 +10,13 @@ from mapping import (
     Traced,
     aborted,
     events,
+    failed,
     kinds,
     only,
     output,
     phases,
     shape,
+    start,
     text,
     tool_end,
     tool_start,
@@ -200,7 +202,7 @@ def test_an_id_that_is_too_long_is_another_id_but_always_the_same():
                 "perFileResults": [
                     {"path": "a.py", "oldText": "1", "newText": "2"},
                     {"path": "b.py", "isError": True, "oldText": "1", "newText": "2"},
-                    {"path": "c.py", "error": "no match"},
+                    {"path": "c.py", "error": "no match", "newText": "2"},
                     "nonsense",
                     {"path": "d.py", "newText": "new"},
                 ],
@@ -304,3 +306,10 @@ def test_a_large_plan_is_cut_and_says_so():
     frames = Traced().push({"type": "todo_reminder", "todos": todos})
     assert len(plan(frames)) == 256
     assert frames[0].original_bytes == 2_000_000
+
+
+def test_tools_that_end_or_begin_after_a_failure_do_not_bring_the_turn_back():
+    traced = Traced()
+    traced.push(AGENT_START, tool_start("c1"), tool_start("c2"), start(), failed())
+    assert traced.state.activity.phase == pb.SESSION_PHASE_IDLE
+    assert kinds(traced.push(tool_end("x", "c2"), tool_start("c3"))) == ["tool_call_update", "tool_call"]
