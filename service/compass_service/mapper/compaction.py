@@ -2,7 +2,7 @@
 
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, failure, inner
-from compass_service.mapper.prose import prose_of
+from compass_service.mapper.prose import prose_of, shorten
 from compass_service.mapper.state import MAX_OPEN_COMPACTIONS, CompactionFailure
 from compass_service.mapper.writer import FrameWriter
 
@@ -11,7 +11,7 @@ def compaction_start(writer: FrameWriter, event: inner.AutoCompactionStart | inn
     """Show that the agent compacts its context."""
     state = writer.state
     state.num_compactions = min(state.num_compactions + 1, MAX_OPEN_COMPACTIONS)
-    activity.hide(writer, pb.SESSION_PHASE_COMPACTING, event.reason)
+    activity.hide(writer, pb.SESSION_PHASE_COMPACTING, shorten(event.reason, activity.MAX_DETAIL_CHARS).text)
 
 
 def compaction_end(writer: FrameWriter, event: inner.AutoCompactionEnd | inner.CompactionEnd) -> None:

@@ -11,8 +11,9 @@ from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
 
+from compass.failures.bounds import valid_text
 from compass_service.mapper import fields, inner
-from compass_service.mapper.text import clean, clean_all
+from compass_service.mapper.text import clean_all
 
 UNREADABLE = "unreadable"
 """Stands for the type of an event that has none, or that is nested too deeply to be read."""
@@ -52,7 +53,7 @@ def decode(event: str | bytes) -> inner.Inner | Unmapped:
 
 def type_name(value: object) -> str:
     """Return the type of an event as it is counted and logged."""
-    return clean(value[:MAX_TYPE_CHARS]) if isinstance(value, str) and value else UNREADABLE
+    return valid_text(value[:MAX_TYPE_CHARS]) if isinstance(value, str) and value else UNREADABLE
 
 
 def _decode_slowly(event: str | bytes) -> inner.Inner | Unmapped:

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from compass.failures import redact
 from compass.v1 import compass_pb2 as pb
-from compass_service.mapper.fields import ToolArgs
+from compass_service.mapper.fields import EditArgs, ToolArgs
+from compass_service.mapper.prose import redact_beginning
 from compass_service.mapper.state import Edit, OpenTool
 from compass_service.mapper.text import cut_bytes, size
 
@@ -12,6 +14,7 @@ MAX_DIFF_BYTES = 128 * 1024
 """All diffs of a frame together."""
 MAX_KEPT_BYTES = 32 * 1024
 """All edits that are kept for the ends of open tool calls."""
+MAX_EDITS = 256
 MAX_PATH_BYTES = 4_096
 
 
@@ -45,8 +48,8 @@ def wanted_edits(args: ToolArgs | None, open_tools: Iterable[OpenTool]) -> tuple
     return _fit(edits, MAX_KEPT_BYTES - kept)
 
 
-def _has_change(edit: object) -> bool:
-    return getattr(edit, "old_text", None) is not None or getattr(edit, "new_text", None) is not None
+def _has_change(edit: EditArgs) -> bool:
+    return edit.old_text is not None or edit.new_text is not None
 
 
 def _reported(result: object) -> list[Edit]:
@@ -68,23 +71,32 @@ def _edit_of(entry: object) -> Edit | None:
 
 
 def _fit(edits: list[Edit], max_bytes: int) -> tuple[list[Edit], int]:
-    """Cut edits so that all together fit; those for which nothing is left are left out."""
+    """Redact edits and cut them so that all together fit. Returns their size before, 0 if nothing was cut.
+
+    A path is kept whole or its edit is left out, and so are edits for which nothing is left.
+    """
     fitting: list[Edit] = []
-    total = sum(map(_size, edits))
-    if total <= max_bytes:
-        return edits, 0
-    left = max_bytes
-    for edit in edits:
-        path = cut_bytes(edit.path, MAX_PATH_BYTES)
+    left, was_cut = max_bytes, len(edits) > MAX_EDITS
+    for edit in edits[:MAX_EDITS]:
+        path = redact(edit.path) if size(edit.path) <= MAX_PATH_BYTES else ""
         left -= size(path)
-        if left <= 0:
-            break
-        old_text = edit.old_text if edit.old_text is None else cut_bytes(edit.old_text, left // 2)
+        if not path or left <= 0:
+            was_cut = True
+            continue
+        # An old text takes no more than half, so that something of the new one is always seen.
+        old_text, old_was_cut = (None, False) if edit.old_text is None else _cut(edit.old_text, left // 2)
         left -= size(old_text or "")
-        new_text = cut_bytes(edit.new_text, left)
+        new_text, new_was_cut = _cut(edit.new_text, left)
         left -= size(new_text)
+        was_cut = was_cut or old_was_cut or new_was_cut
         fitting.append(Edit(path, old_text, new_text))
-    return fitting, total
+    return fitting, sum(map(_size, edits)) if was_cut else 0
+
+
+def _cut(text: str, max_bytes: int) -> tuple[str, bool]:
+    redacted = redact_beginning(text, max_bytes)
+    cut = cut_bytes(redacted, max_bytes)
+    return cut, len(cut) < len(redacted)
 
 
 def _size(edit: Edit) -> int:

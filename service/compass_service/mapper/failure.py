@@ -4,12 +4,12 @@ For one failure: message_end INCOMPLETE if anything of the message was shown, th
 for an abort) state ERRORED. Activity IDLE, if it is due, comes last.
 """
 
-from compass.failures import Category, Verdict
+from compass.failures import Category, Verdict, classify
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, fields, stream, tools, updates
 from compass_service.mapper.content import has_tool_call, name_of, text_of, thinking_of
 from compass_service.mapper.numbers import status_of, usage_of
-from compass_service.mapper.prose import prose_of, verdict_of
+from compass_service.mapper.prose import prose_of
 from compass_service.mapper.writer import FrameWriter
 
 EMPTY_COMPLETION = "empty completion"
@@ -98,7 +98,7 @@ def surface_error(
     """Write a failure and the state it leads to. It is classified by its cause, unless the verdict is known."""
     state = writer.state
     provider, model = (state.provider, state.model) if is_providers else ("", "")
-    verdict = verdict or verdict_of(cause, provider=provider, status=status)
+    verdict = verdict or classify(provider=provider, status=status, message=cause)
     prose = prose_of(cause)
     error = pb.SessionError(
         kind=pb.SESSION_ERROR_KIND_ERROR,

@@ -1,9 +1,10 @@
 """Advisory lines of agents. They are never a failure."""
 
+from compass.failures import readable
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, inner
 from compass_service.mapper.content import text_of
-from compass_service.mapper.prose import prose_of, readable
+from compass_service.mapper.prose import prose_of, shorten
 from compass_service.mapper.text import size
 from compass_service.mapper.writer import FrameWriter
 
@@ -36,7 +37,7 @@ def fallback_succeeded(writer: FrameWriter, event: inner.FallbackSucceeded) -> N
 def ui_request(writer: FrameWriter, event: inner.UiRequest) -> None:
     """Show that a dialog waits for a person. Everything else that an extension shows is no inner event."""
     if event.method in _DIALOGS:
-        activity.hide(writer, pb.SESSION_PHASE_AWAITING_INPUT, prose_of(event.title).text)
+        activity.hide(writer, pb.SESSION_PHASE_AWAITING_INPUT, shorten(event.title, activity.MAX_DETAIL_CHARS).text)
     elif event.method == "cancel":
         dialog_closed(writer)
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import inner
-from compass_service.mapper.text import cut_chars, size
+from compass_service.mapper.prose import shorten
+from compass_service.mapper.text import size
 from compass_service.mapper.writer import FrameWriter
 
 MAX_ENTRIES = 256
@@ -45,10 +46,10 @@ def _tasks(phases: Iterable[object]) -> Iterable[tuple[str, str]]:
 
 
 def _write(writer: FrameWriter, tasks: list[tuple[str, str]]) -> None:
-    shown = [(cut_chars(content, MAX_ENTRY_CHARS), status) for content, status in tasks[:MAX_ENTRIES]]
-    was_cut = len(tasks) > len(shown) or any(len(content) > MAX_ENTRY_CHARS for content, _ in tasks)
+    shown = [(shorten(content, MAX_ENTRY_CHARS), status) for content, status in tasks[:MAX_ENTRIES]]
+    was_cut = len(tasks) > len(shown) or any(content.original_bytes for content, _ in shown)
     entries = [
-        pb.AgentPlanEntry(content=content, status=_STATUSES.get(status, pb.AGENT_PLAN_ENTRY_STATUS_UNSPECIFIED))
+        pb.AgentPlanEntry(content=content.text, status=_STATUSES.get(status, pb.AGENT_PLAN_ENTRY_STATUS_UNSPECIFIED))
         for content, status in shown
     ]
     original_bytes = sum(size(content) for content, _ in tasks) if was_cut else 0

@@ -2,18 +2,14 @@
 
 from typing import NamedTuple
 
-import msgspec
-
-from compass.failures import Category, Verdict
-from compass.limits import MAX_PROSE_BYTES
-from compass_service.mapper.text import cut_bytes, cut_chars, size
+from compass.failures import bound_prose, readable, redact
+from compass_service.mapper.text import cut_chars, size
 
 READ_CHARS = 64 * 1024
 """As much of a failure text is looked at: more could not show after redaction."""
-REDACTION_MARGIN_CHARS = 4 * 1024
-"""No credential is longer. One that a cut goes through is not recognised, so the cut is made this far behind the text
-that is shown."""
-_TEXT_KEYS = ("message", "errorMessage", "error", "detail", "reason")
+REDACTION_MARGIN_CHARS = 8 * 1024
+"""How far behind the text that is shown a text is cut before it is redacted: half of it is more than a credential is
+long, and one that a cut goes through would not be recognised."""
 
 
 class Prose(NamedTuple):
@@ -24,44 +20,27 @@ class Prose(NamedTuple):
     """Size before it was cut, 0 when it was not."""
 
 
-def readable(value: object) -> str:
-    """Make a failure text out of what an agent wrote in its place."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        for key in _TEXT_KEYS:
-            if value.get(key):
-                return readable(value[key])
-    return msgspec.json.encode(value).decode()
-
-
-def redact(text: str) -> str:
-    """Redact."""
-    return text
-
-
 def prose_of(value: object) -> Prose:
     """Return failure text, of whatever type, as prose of at most 2,048 bytes."""
     text = readable(value)
     redacted = redact(text[:READ_CHARS])
-    bounded = cut_bytes(redacted, MAX_PROSE_BYTES)
+    bounded = bound_prose(redacted)
     was_cut = len(bounded) < len(redacted) or len(text) > READ_CHARS
     return Prose(bounded, size(text) if was_cut else 0)
 
 
+def redact_beginning(text: str, num_chars: int) -> str:
+    """Redact a text of any length, or as much of its beginning as makes `num_chars` characters."""
+    window = num_chars + REDACTION_MARGIN_CHARS
+    redacted = redact(text[:window])
+    while window < len(text) and len(redacted) < num_chars + REDACTION_MARGIN_CHARS // 2:
+        window *= 2
+        redacted = redact(text[:window])
+    return redacted
+
+
 def shorten(text: str, max_chars: int) -> Prose:
     """Redact a tool's text and cut it to a number of characters."""
-    window = 4 * max_chars + REDACTION_MARGIN_CHARS
-    redacted = redact(text[:window])
-    while window < len(text) and len(redacted) < max_chars + REDACTION_MARGIN_CHARS:
-        window *= 4
-        redacted = redact(text[:window])
+    redacted = redact_beginning(text, max_chars)
     shown = cut_chars(redacted, max_chars)
     return Prose(shown, size(text) if shown is not redacted else 0)
-
-
-def verdict_of(value: object, *, provider: str, status: int | None) -> Verdict:  # noqa: ARG001
-    """Classify a failure from what an agent reports."""
-    return Verdict(Category.UNKNOWN, retryable=False)

@@ -1,9 +1,9 @@
 """Automatic retries of the agent: what they take back, and how they end."""
 
+from compass.failures import readable
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, failure, inner, run
 from compass_service.mapper.numbers import MAX_INT32, count_of
-from compass_service.mapper.prose import readable
 from compass_service.mapper.state import Activity
 from compass_service.mapper.writer import FrameWriter
 

@@ -2,11 +2,12 @@
 
 from zlib import crc32
 
+from compass.failures.bounds import valid_text
 from compass.limits import MAX_TEXT_CHUNK_BYTES
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity
 from compass_service.mapper.state import MAX_BLOCKS, OpenMessage, Streamed
-from compass_service.mapper.text import REPLACEMENT, clean, is_inside_character, pieces
+from compass_service.mapper.text import REPLACEMENT, is_inside_character, pieces
 from compass_service.mapper.unmapped import count_unmapped
 from compass_service.mapper.updates import TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
 from compass_service.mapper.writer import ASSISTANT_TEXT, THINKING, FrameWriter
@@ -110,7 +111,7 @@ def _hold_back(streamed: Streamed, text: str) -> str:
     if 0xD800 <= last < 0xDC00:
         streamed.half = last
         text = text[:-1]
-    return clean(text)
+    return valid_text(text)
 
 
 def _write(writer: FrameWriter, message: OpenMessage, arm: bytes, data: bytes) -> None:

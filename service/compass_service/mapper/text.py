@@ -2,25 +2,20 @@
 
 from typing import Any
 
+from compass.failures.bounds import valid_text
+
 REPLACEMENT = "\ufffd"
 ELLIPSIS = "…"
 
 
-def clean(text: str) -> str:
-    """Replace what UTF-8 cannot carry, which is a surrogate without its other half, by U+FFFD."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def clean_all(value: Any) -> Any:
-    """Clean every text in a parsed JSON value."""
+    """Make every text in a parsed JSON value one that protobuf can carry."""
     if isinstance(value, str):
-        return clean(value)
+        return valid_text(value)
     if isinstance(value, list):
         return [clean_all(item) for item in value]
     if isinstance(value, dict):
-        return {clean(key): clean_all(item) for key, item in value.items()}
+        return {valid_text(key): clean_all(item) for key, item in value.items()}
     return value
 
 

@@ -176,8 +176,8 @@ def test_an_abort_closes_the_open_tools_as_failed():
         (503, "503"),
         ({"message": "inside"}, "inside"),
         ({"error": {"message": "deep", "code": "x"}}, "deep"),
-        ({"code": "E1"}, '{"code":"E1"}'),
-        (["a", 1], '["a",1]'),
+        ({"code": "E1"}, '{"code": "E1"}'),
+        (["a", 1], '["a", 1]'),
     ],
 )
 def test_failure_text_is_readable_in_every_form(message, shown):
