@@ -4,6 +4,7 @@ Only prose is cut. An identity that does not fit is dropped whole (see `grammars
 """
 
 import json
+from typing import NamedTuple
 
 from compass.failures.redaction import redact
 from compass.limits import MAX_PROSE_BYTES
@@ -23,8 +24,22 @@ def bound_prose(text: str) -> str:
 
 def public_prose(value: object) -> str:
     """Turn what was reported as failure text, of whatever type, into text that may be stored, logged and sent."""
-    text = value[:_READ_CHARS] if isinstance(value, str) else readable(value)[:_READ_CHARS]
-    return bound_prose(redact(text))
+    return cut_prose(value).text
+
+
+class Cut(NamedTuple):
+    """Public text, and whether it is less than what was reported."""
+
+    text: str
+    was_cut: bool
+
+
+def cut_prose(value: object) -> Cut:
+    """Do as `public_prose` does, and tell whether anything was cut off."""
+    whole = readable(value)
+    read = redact(whole[:_READ_CHARS])
+    text = bound_prose(read)
+    return Cut(text, len(whole) > _READ_CHARS or len(text) < len(valid_text(read)))
 
 
 def readable(value: object) -> str:
