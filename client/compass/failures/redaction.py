@@ -39,7 +39,7 @@ _COOKIES = re.compile(r"[^\s;,=\"'\\]++=[^\s;,\"'\\]*+(?:;\s?[^\s;,=\"'\\]++(?:=
 _URL_REST = re.compile(r":(?:\\?/){2}[^\s\"'<>`]++")
 _BARE_LOGIN = re.compile(
     r"(?<![\w.+/@:-])(?P<user>[A-Za-z][\w.+-]{0,63}+):(?P<value>[^\s@/\"'<>\\]{3,128}+)"
-    r"@(?=[A-Za-z][\w-]|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d)",
+    r"@(?=[A-Za-z]|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d)",
 )
 _NO_LOGINS = frozenset({"mailto", "email", "npm", "sip", "acct", "xmpp", "workspace", "from", "to", "cc", "contact"})
 _PORT = re.compile(r"\d{1,5}(?:/|$)")
