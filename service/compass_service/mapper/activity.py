@@ -10,9 +10,11 @@ _RESTING = frozenset({pb.SESSION_PHASE_UNSPECIFIED, pb.SESSION_PHASE_IDLE})
 
 
 def begin(writer: FrameWriter, phase: pb.SessionPhase.ValueType, detail: str = "") -> None:
-    """Enter a phase of the turn. While the agent compacts, that phase is only remembered."""
+    """Enter a phase of the turn, or tell another detail of it. While the agent compacts, that is only remembered."""
     state = writer.state
-    activity = Activity(phase, writer.now_ms, cut_chars(detail, MAX_DETAIL_CHARS))
+    current = state.under or state.activity
+    began_ms = current.started_at_unix_ms if current.phase == phase else writer.now_ms
+    activity = Activity(phase, began_ms, cut_chars(detail, MAX_DETAIL_CHARS))
     if state.under is None or state.activity.phase != pb.SESSION_PHASE_COMPACTING:
         replace(writer, activity)
     elif not _is_same(state.under, activity):

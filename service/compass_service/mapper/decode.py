@@ -37,7 +37,7 @@ class _Head(msgspec.Struct):
     type: object = None
 
 
-_Refused = (msgspec.DecodeError, UnicodeError, RecursionError)
+_REFUSED = (msgspec.DecodeError, UnicodeError, RecursionError)
 _decode_fast = msgspec.json.Decoder(inner.Inner).decode
 _decode_head = msgspec.json.Decoder(_Head).decode
 _OMIT = object()
@@ -47,7 +47,7 @@ def decode(event: str | bytes) -> inner.Inner | Unmapped:
     """Read one inner event. Raises NotAnObjectError if it is no JSON object, and nothing else."""
     try:
         return _decode_fast(event)
-    except _Refused:
+    except _REFUSED:
         return _decode_slowly(event)
 
 
@@ -59,7 +59,7 @@ def type_name(value: object) -> str:
 def _decode_slowly(event: str | bytes) -> inner.Inner | Unmapped:
     try:
         head = _decode_head(event)
-    except _Refused:
+    except _REFUSED:
         pass
     else:
         if not (isinstance(head.type, str) and head.type in _inner_types()):

@@ -7,6 +7,7 @@ from compass.v1 import compass_pb2 as pb
 from compass_service.frames import Draft
 from compass_service.mapper import compaction, inner, lifecycle, message, notices, plan, retry, run, tools
 from compass_service.mapper.decode import Unmapped, decode
+from compass_service.mapper.numbers import MAX_INT64
 from compass_service.mapper.state import MapperState
 from compass_service.mapper.unmapped import count_unmapped, silent
 from compass_service.mapper.writer import FrameWriter
@@ -76,7 +77,8 @@ class Mapper:
     def overflow(self, dropped: int, *, now_ms: int) -> list[Draft]:
         """Log that the producer dropped inner events before it sent the next."""
         self._writer.begin(now_ms=now_ms)
-        self.state.counts.dropped_producer_overflow += dropped
+        counts = self.state.counts
+        counts.dropped_producer_overflow = min(counts.dropped_producer_overflow + dropped, MAX_INT64)
         if self.state.message is not None:
             self.state.message.was_thinned = True
         self._writer.gap(pb.SessionGap(dropped=dropped, reason=pb.SESSION_GAP_REASON_PRODUCER_OVERFLOW))

@@ -91,7 +91,6 @@ class OpenTool(msgspec.Struct, array_like=True):
     """A tool call that has begun and not ended."""
 
     title: str
-    started_at_unix_ms: int = 0
     output_chars: int = 0
     """Length of the output that was last shown."""
     edits: list[Edit] = msgspec.field(default_factory=list)

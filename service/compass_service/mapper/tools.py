@@ -102,12 +102,7 @@ def _begin(writer: FrameWriter, call_id: str, event: inner.ToolStart) -> None:
     writer.event(pb.SessionEvent(tool_call=call), original_bytes=title.original_bytes)
     if len(state.tools) < MAX_OPEN_TOOLS:
         edits, original_bytes = wanted_edits(event.args, state.tools.values())
-        state.tools[call_id] = OpenTool(
-            title.text,
-            writer.now_ms,
-            edits=edits,
-            edits_original_bytes=original_bytes,
-        )
+        state.tools[call_id] = OpenTool(title.text, edits=edits, edits_original_bytes=original_bytes)
     if not state.failed:
         activity.begin(writer, pb.SESSION_PHASE_RUNNING_TOOL, title.text)
 

@@ -207,6 +207,8 @@ def test_an_overflow_is_a_gap_that_counts_inner_events():
     assert gap.reason == pb.SESSION_GAP_REASON_PRODUCER_OVERFLOW
     traced.take(traced.mapper.overflow(3, now_ms=traced.tick()))
     assert traced.state.counts.dropped_producer_overflow == 10
+    traced.take(traced.mapper.overflow(2**64 - 1, now_ms=traced.tick()))
+    assert traced.state.counts.dropped_producer_overflow == 2**63 - 1
 
 
 def test_a_new_run_after_a_loss_starts_clean():

@@ -87,8 +87,11 @@ def test_a_long_title_is_cut_and_says_so():
 
 def test_the_phase_names_a_tool_that_still_runs():
     traced = Traced()
-    traced.push(AGENT_START, tool_start("c1", "bash"), tool_start("c2", "grep"), tool_end("", "c2"))
+    traced.push(AGENT_START, tool_start("c1", "bash"))
+    running_since = traced.now_ms
+    traced.push(tool_start("c2", "grep"), tool_end("", "c2"))
     assert (traced.state.activity.phase, traced.state.activity.detail) == (pb.SESSION_PHASE_RUNNING_TOOL, "bash")
+    assert traced.state.activity.started_at_unix_ms == running_since
     traced.push(tool_end("", "c1"))
     assert traced.state.activity.phase == pb.SESSION_PHASE_THINKING
 
