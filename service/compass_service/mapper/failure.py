@@ -4,7 +4,7 @@ For one failure: message_end INCOMPLETE if anything of the message was shown, th
 for an abort) state ERRORED. Activity IDLE, if it is due, comes last.
 """
 
-from compass.failures import Category, Verdict, classify
+from compass.failures import Category, Verdict, classify, failure_from
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, fields, stream, tools, updates
 from compass_service.mapper.content import has_tool_call, name_of, text_of, thinking_of
@@ -93,9 +93,13 @@ def surface_error(
     verdict: Verdict | None = None,
     message_id: str = "",
     status: int | None = None,
+    reported: object = None,
     is_providers: bool = True,
 ) -> None:
-    """Write a failure and the state it leads to. It is classified by its cause, unless the verdict is known."""
+    """Write a failure and the state it leads to. It is classified by its cause, unless the verdict is known.
+
+    `reported` is the structured failure, where the agent gives one beside the cause.
+    """
     state = writer.state
     provider, model = (state.provider, state.model) if is_providers else ("", "")
     verdict = verdict or classify(provider=provider, status=status, message=cause)
@@ -110,6 +114,7 @@ def surface_error(
         message_id=message_id,
         provider=provider,
         model=model,
+        failure=failure_from(reported) if isinstance(reported, dict) else None,
     )
     state.failed = state.retry_failed = True
     state.counts.errors += 1
@@ -158,7 +163,13 @@ def _fail(writer: FrameWriter, message: fields.Message, *, reason: str) -> None:
         activity.rest(writer)
     else:
         message_id = end_unfinished(writer, pb.SESSION_STOP_REASON_ERROR, usage)
-        surface_error(writer, message.error_message, message_id=message_id, status=status_of(message.error_status))
+        surface_error(
+            writer,
+            message.error_message,
+            message_id=message_id,
+            status=status_of(message.error_status),
+            reported=message.failure,
+        )
 
 
 def _add_what_was_lost(writer: FrameWriter, message: fields.Message) -> None:

@@ -155,6 +155,13 @@ class FallbackSucceeded(Tagged, tag="retry_fallback_succeeded"):
     model: str = ""
 
 
+class RunEvent(Tagged, tag="run_event"):
+    """A workflow engine reports something of a run."""
+
+    kind: object = None
+    payload: object = None
+
+
 class UiRequest(Tagged, tag="extension_ui_request"):
     """An extension shows something, or asks a person."""
 
@@ -213,6 +220,7 @@ Inner: TypeAlias = (
     | IrcMessage
     | FallbackApplied
     | FallbackSucceeded
+    | RunEvent
     | UiRequest
     | UiResponse
     | Response

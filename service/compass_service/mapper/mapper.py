@@ -5,7 +5,7 @@ from typing import Any
 
 from compass.v1 import compass_pb2 as pb
 from compass_service.frames import Draft
-from compass_service.mapper import compaction, inner, lifecycle, message, notices, plan, retry, run, tools
+from compass_service.mapper import compaction, inner, lifecycle, message, notices, plan, retry, run, run_events, tools
 from compass_service.mapper.decode import Unmapped, decode
 from compass_service.mapper.numbers import MAX_INT64
 from compass_service.mapper.state import MapperState
@@ -43,6 +43,7 @@ _ARMS: dict[type, Arm] = {
     inner.IrcMessage: notices.irc_message,
     inner.FallbackApplied: notices.fallback_applied,
     inner.FallbackSucceeded: notices.fallback_succeeded,
+    inner.RunEvent: run_events.run_event,
     inner.UiRequest: notices.ui_request,
     inner.UiResponse: notices.dialog_closed,
     inner.Response: run.response,

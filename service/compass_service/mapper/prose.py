@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-from compass.failures import bound_prose, readable, redact
+from compass.failures import readable, redact
+from compass.failures.bounds import cut_prose
 from compass_service.mapper.text import cut_chars, size
 
-READ_CHARS = 64 * 1024
-"""As much of a failure text is looked at: more could not show after redaction."""
 REDACTION_MARGIN_CHARS = 8 * 1024
 """How far behind the text that is shown a text is cut before it is redacted: half of it is more than a credential is
 long, and one that a cut goes through would not be recognised."""
@@ -22,11 +21,8 @@ class Prose(NamedTuple):
 
 def prose_of(value: object) -> Prose:
     """Return failure text, of whatever type, as prose of at most 2,048 bytes."""
-    text = readable(value)
-    redacted = redact(text[:READ_CHARS])
-    bounded = bound_prose(redacted)
-    was_cut = len(bounded) < len(redacted) or len(text) > READ_CHARS
-    return Prose(bounded, size(text) if was_cut else 0)
+    text, was_cut = cut_prose(value)
+    return Prose(text, size(readable(value)) if was_cut else 0)
 
 
 def redact_beginning(text: str, num_chars: int) -> str:
