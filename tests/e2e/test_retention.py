@@ -93,3 +93,17 @@ async def test_seqs_go_on_after_everything_was_trimmed(serve, doors):
         head_seq = (await push.push(wire.message_start("user", "next"))).head_seq
 
     assert head_seq == before + 1
+
+
+async def test_a_transcript_does_not_give_out_as_whole_what_retention_took_in_part(serve, doors):
+    server = await serve(retention={"session_bytes": 100_000, "interval_s": 0.05})
+    compass, gateway = doors(server.addresses[0])
+    async with wire.Push(gateway) as push:
+        await push_turns(push, 4)
+        await trimmed(compass)
+
+    response = await compass.GetTranscript(pb.GetTranscriptRequest(session_id="s"))
+
+    answers = [row for row in response.messages if row.role == pb.TRANSCRIPT_ROLE_ASSISTANT]
+    assert [len(row.text) < 20 * len(BIG) for row in answers] == [row.incomplete for row in answers]
+    assert [answers[0].incomplete, answers[-1].incomplete] == [True, False]
