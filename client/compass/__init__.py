@@ -1,5 +1,6 @@
 """Session traces of coding agents: push what an agent does, tail it anywhere, and never miss how it ended."""
 
+from compass import failures, stream
 from compass.client import Client, connect
 from compass.errors import (
     ClientClosedError,
@@ -65,4 +66,6 @@ __all__ = [
     "UnknownDialectError",
     "UnsupportedError",
     "connect",
+    "failures",
+    "stream",
 ]

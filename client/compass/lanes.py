@@ -149,13 +149,13 @@ class LanePair(Generic[T]):
         self._trace_bytes += sum(entry.size for entry in entries)
         self._trim(self.bounds.trace_items)
 
-    def offer_priority(self, entry: Entry[T]) -> None:
-        """Add a priority item, or remember that it is spilled.
+    def offer_priority(self, entry: Entry[T], *, past_bound: bool = False) -> None:
+        """Add a priority item, or remember that it is spilled. `past_bound` keeps it: there is no log to refill from.
 
         A reader that is behind, one whose trace lane has overflowed since it was last level, keeps only a sixteenth of
         the trace bound ahead of a priority item: else the item would wait for a thousand frames that are stale anyway.
         """
-        if self._spilled_from is not None or self.priority_is_full:
+        if self._spilled_from is not None or (self.priority_is_full and not past_bound):
             self._spill(entry.position)
         else:
             self._priority.append(entry)

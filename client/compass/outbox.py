@@ -116,7 +116,10 @@ class Outbox:
         return self._last_position - self._lanes.cursor if self._lanes.is_empty else 0
 
     def push(self, event: pb.InnerEvent, size: int, *, in_priority: bool) -> None:
-        """Take an event. One that no message can carry is dropped, and told as such in its place."""
+        """Take an event. One that no message can carry is dropped, and told as such in its place.
+
+        To wait while priority is full is the caller's part: what is pushed all the same is kept past the bound.
+        """
         self._last_position += 1
         if size > MAX_EVENT_BYTES:
             self.num_oversize += 1
@@ -127,7 +130,7 @@ class Outbox:
             return
         entry = Entry(self._last_position, size, event)
         if in_priority:
-            self._lanes.offer_priority(entry)
+            self._lanes.offer_priority(entry, past_bound=True)
         else:
             self._lanes.offer_trace((entry,))
 

@@ -17,7 +17,7 @@ from compass.lanes import LaneBounds
 from compass.outbox import Outbox
 from compass.push_stream import Ending, PushCall, PushStream
 from compass.retry import Patience
-from compass.slimming import Event, slim
+from compass.slimming import Event, Slimmed, slim
 from compass.v1 import agent_gateway_pb2 as pb
 
 _log = logging.getLogger("compass")
@@ -142,7 +142,6 @@ class Publisher:
         it has not taken the event.
         """
         slimmed = slim(event)
-        message = pb.InnerEvent(json=slimmed.json)
         in_priority = self._waits or slimmed.is_priority
         self._pushes_left -= 1
         if self._pushes_left < 0 or (not in_priority and self._outbox.is_crowded):
@@ -152,6 +151,22 @@ class Publisher:
             async with self._turn:
                 await self._until(lambda: not self._outbox.priority_is_full)
         self._raise_if_over()
+        self._take(slimmed, in_priority=in_priority)
+
+    def push_nowait(self, event: Event) -> bool:
+        """Take one inner event at once, past the bound of a full lane: for code that may not wait.
+
+        Such as a `finally` through which a cancellation passes. False, and nothing is taken, before the publisher was
+        entered and once it is over. Raises InvalidEventError for what is not one JSON object.
+        """
+        slimmed = slim(event)
+        if self._task is None or self._task.done() or self._ending is not Ending.NONE:
+            return False
+        self._take(slimmed, in_priority=self._waits or slimmed.is_priority)
+        return True
+
+    def _take(self, slimmed: Slimmed, *, in_priority: bool) -> None:
+        message = pb.InnerEvent(json=slimmed.json)
         self._outbox.push(message, slimmed.num_bytes + _FRAMING_BYTES, in_priority=in_priority)
         self._wake.set()
 

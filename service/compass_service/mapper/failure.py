@@ -8,7 +8,7 @@ from compass.failures import Category, Verdict, classify, failure_from
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, fields, stream, tools, updates
 from compass_service.mapper.content import has_tool_call, name_of, text_of, thinking_of
-from compass_service.mapper.numbers import status_of, usage_of
+from compass_service.mapper.numbers import count_of, status_of, usage_of
 from compass_service.mapper.prose import prose_of
 from compass_service.mapper.writer import FrameWriter
 
@@ -166,6 +166,7 @@ def _fail(writer: FrameWriter, message: fields.Message, *, reason: str) -> None:
         surface_error(
             writer,
             message.error_message,
+            verdict=_told_verdict(message),
             message_id=message_id,
             status=status_of(message.error_status),
             reported=message.failure,
@@ -180,6 +181,19 @@ def _add_what_was_lost(writer: FrameWriter, message: fields.Message) -> None:
     if opened.was_thinned:
         # Nothing is added otherwise: what a failed message holds beyond what came may be failure text.
         stream.complete(writer, opened, thinking=thinking_of(message), text=text_of(message))
+
+
+def _told_verdict(message: fields.Message) -> Verdict | None:
+    """Return the verdict that the producer tells: a stream of the SDK classifies a failure where it sees all of it.
+
+    None when it tells none, or a category that nobody knows.
+    """
+    category = Category.__members__.get(str(message.error_category))
+    if category is None:
+        return None
+    wait = message.error_retry_after_ms
+    wait_ms = count_of(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) else None
+    return Verdict(category, message.error_retryable is True, wait_ms)
 
 
 def _origin(message: fields.Message) -> pb.SessionAbortOrigin.ValueType:

@@ -58,6 +58,9 @@ class Message(Read):
     stop_reason: str = ""
     error_message: object = None
     error_status: object = None
+    error_category: object = None
+    error_retryable: object = None
+    error_retry_after_ms: object = None
     abort_origin: str = ""
     failure: object = None
     steering: bool = False

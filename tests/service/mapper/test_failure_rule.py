@@ -253,3 +253,31 @@ def test_a_delta_after_a_failure_without_a_message_opens_none():
     traced = Traced()
     traced.push({"type": "auto_retry_end", "success": False, "finalError": "gave up"})
     assert traced.push(delta("late")) == []
+
+
+def test_a_verdict_that_the_producer_tells_is_believed():
+    form = failed("slow, please", errorCategory="RATE_LIMITED", errorRetryable=True, errorRetryAfterMs=1500)
+    error = only(Traced().push(form), "session_error")
+    assert (error.category, error.retryable) == (failure_pb2.FAILURE_CATEGORY_RATE_LIMITED, True)
+    assert error.retry_after_ms == 1500
+
+
+def test_a_told_verdict_is_never_retryable_once_something_was_shown():
+    told = failed("cut", errorCategory="NETWORK", errorRetryable=True)
+    error = only(Traced().push(AGENT_START, start(), delta("Half"), told), "session_error")
+    assert (error.category, error.retryable) == (failure_pb2.FAILURE_CATEGORY_NETWORK, False)
+
+
+@pytest.mark.parametrize("category", ["NONSENSE", "", 7, None, ["NETWORK"], {"a": 1}])
+def test_a_told_category_that_nobody_knows_is_as_if_untold(category):
+    untold = only(Traced().push(failed("boom", errorStatus=500)), "session_error")
+    told = failed("boom", errorStatus=500, errorCategory=category, errorRetryable="yes", errorRetryAfterMs="soon")
+    assert only(Traced().push(told), "session_error") == untold
+
+
+@pytest.mark.parametrize(
+    ("wait", "expected"), [(-5, 0), (1.6, 2), (float("1e300"), 2**63 - 1), ("9", None), (True, None)]
+)
+def test_a_told_wait_is_a_count_of_milliseconds_or_none(wait, expected):
+    error = only(Traced().push(failed("x", errorCategory="OVERLOADED", errorRetryAfterMs=wait)), "session_error")
+    assert (error.retry_after_ms if error.HasField("retry_after_ms") else None) == expected
