@@ -72,7 +72,7 @@ proto-release: proto-check ## Take the contract as it is into the image that lat
 	$(BIN)/buf build --exclude-source-info --output $(RELEASED)
 
 bench: $(INSTALLED) ## Run every benchmark; each prints JSON
-	@for script in bench/*.py; do $(BIN)/python "$$script" || exit 1; done
+	@for script in $$(grep -l __main__ bench/*.py); do $(BIN)/python "$$script" || exit 1; done
 
 clean: ## Remove .venv and every cache; data stays
 	rm -rf $(VENV) $(CACHES)
