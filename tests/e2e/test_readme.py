@@ -62,6 +62,17 @@ async def test_buf_curl_lists_pushes_and_tails(serve) -> None:
     assert all(word in tailed for word in ("AGENT_SESSION_STATE_WORKING", "SESSION_END_REASON_HEAD"))
 
 
+async def test_the_command_pushes_tails_and_reports(serve) -> None:
+    address = (await serve()).addresses[0]
+
+    outputs = [await run(_as_module(command), address) for command in commands(".venv/bin/compass-trace ")]
+
+    _, tailed, transcript, sessions = outputs
+    assert all(word in tailed for word in ("List files", "Hello from the fake model.", "stopped"))
+    assert "Hello from the fake model." in transcript
+    assert "demo" in sessions
+
+
 async def test_the_python_examples_publish_and_tail(serve) -> None:
     address = (await serve()).addresses[0]
 
@@ -74,3 +85,8 @@ def _with_bin(command: str) -> list[str]:
     """Take the programs that the README takes from .venv from the environment that runs the tests."""
     program, *rest = shlex.split(command)
     return [str(BIN / Path(program).name), *rest]
+
+
+def _as_module(command: str) -> list[str]:
+    """Run the command from the sources, installed or not."""
+    return [sys.executable, "-m", "compass.cli", *shlex.split(command)[1:]]
