@@ -6,7 +6,7 @@ from compass.failures import readable, redact
 from compass.failures.bounds import cut_prose
 from compass_service.mapper.text import cut_chars, size
 
-REDACTION_MARGIN_CHARS = 8 * 1024
+REDACTION_MARGIN_CHARS = 2 * 1024
 """How far behind the text that is shown a text is cut before it is redacted: half of it is more than a credential is
 long, and one that a cut goes through would not be recognised."""
 

@@ -73,7 +73,7 @@ def test_a_session_that_never_started_comes_back_as_starting():
 
 def test_a_producer_lost_for_good_while_it_answered_is_one_failure():
     traced = Traced()
-    traced.push(AGENT_START, TURN_START, user(), start(), delta("a"), delta("b"), delta("c"))
+    traced.push(AGENT_START, TURN_START, user(), start(provider="acme", model="m"), delta("a"), delta("b"), delta("c"))
     verb(traced, "detach")
     frames = verb(traced, "lose")
     assert kinds(frames) == ["message_end", "session_error", "ERRORED", "activity"]
@@ -82,6 +82,7 @@ def test_a_producer_lost_for_good_while_it_answered_is_one_failure():
     assert ended.stop_reason == pb.SESSION_STOP_REASON_DISCONNECTED
     assert error.category == failure_pb2.FAILURE_CATEGORY_NETWORK
     assert error.message_id == ended.message_id
+    assert (error.provider, error.model) == ("", ""), "it is no failure of the provider"
     assert not error.retryable
     assert traced.state.activity.phase == pb.SESSION_PHASE_IDLE
     assert verb(traced, "lose") == []

@@ -139,7 +139,7 @@ def test_a_normal_end_is_complete_with_its_stop_reason(stop, reason):
 
 
 @pytest.mark.parametrize("stop", ["stop", "length"])
-@pytest.mark.parametrize("content", [[], [text("")], [thinking(""), text("")]])
+@pytest.mark.parametrize("content", [[], [text("")], [thinking(""), text("")], [{"type": "fallback"}]])
 def test_an_empty_completion_is_a_malformed_response(stop, content):
     traced = Traced()
     traced.push(AGENT_START, start())

@@ -86,6 +86,14 @@ def test_what_is_no_secret_survives():
     assert error.message.endswith("is over its limit")
 
 
+@pytest.mark.parametrize("canary", CANARIES)
+def test_a_secret_that_ends_behind_a_cut_is_recognised(canary):
+    for length in range(3_930, 4_000, 3):
+        said = "x" * length + " " + CANARIES[canary] + " " + "y" * 20_000
+        shown = only(Traced().push(tool_end(output(said))), "tool_call_update").output
+        assert not any(secret[:6] in shown for secret in SECRETS), shown[-80:]
+
+
 @pytest.mark.parametrize("length", [3_980, 3_995, 3_999, 4_000, 8_000, 12_288])
 def test_a_secret_across_a_cut_is_not_half_shown(length):
     said = "x" * (length - 10) + " " + CANARIES["key"] * 2 + " " + "y" * 20_000

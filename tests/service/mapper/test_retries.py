@@ -214,6 +214,8 @@ def test_numbers_of_a_retry_that_are_nonsense_are_read_as_none():
     event = {"type": "auto_retry_start", "attempt": "one", "maxAttempts": -3, "delayMs": None}
     activity = only(Traced().push(event), "activity")
     assert (activity.attempt, activity.max_attempts, activity.delay_ms) == (0, 0, 0)
+    activity = only(Traced().push(retry(2**40, 2**80, 1e300)), "activity")
+    assert (activity.attempt, activity.max_attempts, activity.delay_ms) == (2**31 - 1, 2**31 - 1, 2**63 - 1)
 
 
 def test_a_retry_on_a_fresh_session_is_working():

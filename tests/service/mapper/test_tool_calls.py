@@ -252,6 +252,26 @@ def test_large_diffs_are_cut_to_fit_a_frame_and_say_so():
     assert ended.original_bytes > 5 * (80_000 + 160_000)
 
 
+def test_a_large_old_text_leaves_room_for_the_new_one():
+    details = {"path": "a.py", "oldText": "o" * 300_000, "newText": "n" * 300_000}
+    ((path, old, new),) = diffs(Traced().push(tool_end(output("ok", **details))))
+    assert (path, len(old) > 60_000, len(new) > 60_000) == ("a.py", True, True)
+
+
+def test_many_diffs_are_cut_in_number_and_say_so():
+    results = [{"path": "a", "newText": "n"} for _ in range(100_000)]
+    frames = Traced().push(tool_end(output("ok", perFileResults=results)))
+    assert len(diffs(frames)) == 256
+    assert frames[0].original_bytes == 200_000
+
+
+def test_a_path_is_kept_whole_or_its_diff_left_out():
+    results = [{"path": "p" * 5_000, "newText": "n"}, {"path": "p" * 4_000, "newText": "n"}]
+    frames = Traced().push(tool_end(output("ok", perFileResults=results)))
+    assert diffs(frames) == [("p" * 4_000, None, "n")]
+    assert frames[0].original_bytes == 9_002
+
+
 def test_edits_of_open_calls_are_kept_within_a_budget():
     traced = Traced()
     for number in range(40):
