@@ -108,6 +108,53 @@ class CursorAboveHeadError(ProblemError):
         self.head_seq = head_seq
 
 
+class ProducerNotAttachedError(ProblemError):
+    """The producer has no push stream open with this epoch. The caller's; say hello first."""
+
+    def __init__(self, session_id: str, *, producer_id: str) -> None:
+        super().__init__(f"producer {producer_id} is not attached to session {session_id} with this epoch")
+        self.session_id = session_id
+        self.producer_id = producer_id
+
+
+class PromptNotFoundError(ProblemError):
+    """The session has no such prompt, or it was closed long ago. The caller's; final."""
+
+    def __init__(self, session_id: str, *, prompt_id: str) -> None:
+        super().__init__(f"session {session_id} has no prompt {prompt_id}")
+        self.session_id = session_id
+        self.prompt_id = prompt_id
+
+
+class PromptClosedError(ProblemError):
+    """The agent was handed the prompt, or has shown it: it is past cancelling. The caller's; final."""
+
+    def __init__(self, session_id: str, *, prompt_id: str, state: str) -> None:
+        super().__init__(f"prompt {prompt_id} of session {session_id} is past cancelling: {state}")
+        self.session_id = session_id
+        self.prompt_id = prompt_id
+        self.state = state
+
+
+class PromptConflictError(ProblemError):
+    """The same client_request_id came with another text. The caller's; choose another id."""
+
+    def __init__(self, session_id: str, *, prompt_id: str) -> None:
+        super().__init__(f"client_request_id was used for prompt {prompt_id} of session {session_id} with another text")
+        self.session_id = session_id
+        self.prompt_id = prompt_id
+
+
+class InboxFullError(ProblemError):
+    """The inbox holds as many prompts, or bytes, as it may. The caller's; helps: cancel one, or wait."""
+
+    def __init__(self, session_id: str, *, limit: int, max_bytes: int) -> None:
+        super().__init__(f"the inbox of session {session_id} is full: at most {limit} prompts, {max_bytes} bytes")
+        self.session_id = session_id
+        self.limit = limit
+        self.max_bytes = max_bytes
+
+
 class TooManyProducersError(ProblemError):
     """The session has seen as many producers as it can fence. The caller's; use stable producer ids."""
 
@@ -122,11 +169,3 @@ class DrainingError(ProblemError):
 
     def __init__(self) -> None:
         super().__init__("the server is shutting down")
-
-
-class NotBuiltError(ProblemError):
-    """The rpc belongs to the contract and is not built in this version."""
-
-    def __init__(self, rpc: str) -> None:
-        super().__init__(f"{rpc} is not built in this version")
-        self.rpc = rpc

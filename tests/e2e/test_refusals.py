@@ -199,16 +199,6 @@ async def test_a_page_outside_its_bounds_is_refused(serve, doors, request_fields
     ).code() == Code.INVALID_ARGUMENT
 
 
-@pytest.mark.parametrize("rpc", ["SubmitPrompt", "CancelPrompt", "ListPrompts", "AbortSession"])
-async def test_an_rpc_that_is_not_built_says_so(serve, doors, rpc):
-    server = await serve()
-    compass, _ = doors(server.addresses[0])
-
-    error = await refusal(getattr(compass, rpc)(getattr(pb, f"{rpc}Request")(session_id="s")))
-
-    assert error.code() == Code.UNIMPLEMENTED
-
-
 async def test_one_producers_refusal_leaves_the_others_alone(serve, doors):
     server = await serve()
     compass, gateway = doors(server.addresses[0])

@@ -1,7 +1,7 @@
 """The door for panes: `compass.v1.CompassService`."""
 
 from collections.abc import Iterable, Sequence
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from google.protobuf.message import Message
 
@@ -12,7 +12,7 @@ from compass_service.doors.status import ServicerContext
 from compass_service.hub.hub import Hub
 from compass_service.hub.transcript import Transcripts
 from compass_service.log.protocol import SessionLog, StoredSession
-from compass_service.problems import DrainingError, NotBuiltError
+from compass_service.problems import DrainingError
 from compass_service.session.registry import Registry
 from compass_service.session.report import session_info
 
@@ -113,21 +113,30 @@ class CompassDoor:
         """Serve GetServerInfo."""
         return self._server_info
 
-    async def submit_prompt(self, _: pb.SubmitPromptRequest, __: ServicerContext) -> NoReturn:
-        """Refuse SubmitPrompt: there is no inbox yet."""
-        raise NotBuiltError("SubmitPrompt")
+    async def submit_prompt(self, request: pb.SubmitPromptRequest, _: ServicerContext) -> pb.SubmitPromptResponse:
+        """Serve SubmitPrompt."""
+        submission = requests.submission(request)
+        session = await self._registry.open(requests.session_id(request.session_id), create=False)
+        prompt = await session.submit(submission)
+        return pb.SubmitPromptResponse(prompt_id=prompt.prompt_id, state=pb.SessionPromptState.ValueType(prompt.state))
 
-    async def cancel_prompt(self, _: pb.CancelPromptRequest, __: ServicerContext) -> NoReturn:
-        """Refuse CancelPrompt: there is no inbox yet."""
-        raise NotBuiltError("CancelPrompt")
+    async def cancel_prompt(self, request: pb.CancelPromptRequest, _: ServicerContext) -> pb.CancelPromptResponse:
+        """Serve CancelPrompt."""
+        session = await self._registry.open(requests.session_id(request.session_id), create=False)
+        await session.cancel(request.prompt_id)
+        return pb.CancelPromptResponse(state=pb.SESSION_PROMPT_STATE_CANCELLED)
 
-    async def list_prompts(self, _: pb.ListPromptsRequest, __: ServicerContext) -> NoReturn:
-        """Refuse ListPrompts: there is no inbox yet."""
-        raise NotBuiltError("ListPrompts")
+    async def list_prompts(self, request: pb.ListPromptsRequest, _: ServicerContext) -> pb.ListPromptsResponse:
+        """Serve ListPrompts."""
+        session = await self._registry.open(requests.session_id(request.session_id), create=False)
+        await session.settled()
+        return pb.ListPromptsResponse(prompts=session.prompts.listed())
 
-    async def abort_session(self, _: pb.AbortSessionRequest, __: ServicerContext) -> NoReturn:
-        """Refuse AbortSession: there is no control channel yet."""
-        raise NotBuiltError("AbortSession")
+    async def abort_session(self, request: pb.AbortSessionRequest, _: ServicerContext) -> pb.AbortSessionResponse:
+        """Serve AbortSession."""
+        session = await self._registry.open(requests.session_id(request.session_id), create=False)
+        await session.abort()
+        return pb.AbortSessionResponse()
 
     def _info(self, stored: StoredSession) -> pb.SessionInfo:
         return session_info(stored, lag_dropped=self._hub.lag_dropped(stored.session_id))

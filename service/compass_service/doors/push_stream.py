@@ -7,8 +7,9 @@ from typing import NamedTuple
 from compass.v1 import agent_gateway_pb2 as gateway
 from compass_service.doors import requests
 from compass_service.doors.status import ServicerContext
-from compass_service.problems import InvalidRequestError, NotBuiltError
-from compass_service.session.session import Attachment, Session
+from compass_service.problems import InvalidRequestError
+from compass_service.session.holds import Attachment
+from compass_service.session.session import Session
 
 
 class _Pending(NamedTuple):
@@ -75,7 +76,7 @@ class PushStream:
                         self._bye = message.bye
                         return
                     case "prompt_returned":
-                        raise NotBuiltError("PushEvents.prompt_returned")
+                        self._await(session.return_prompt(attachment, message.prompt_returned.prompt_id))
                     case _:
                         raise InvalidRequestError("item", "must be batch or bye after hello")
                 await self._wait_for_room()
@@ -87,9 +88,14 @@ class PushStream:
         batch = message.batch
         events = [requests.event(event, seq) for seq, event in enumerate(batch.events, batch.first_seq)]
         commit = session.push(attachment, batch.first_seq, events, batch.dropped)
-        self._pending.append(_Pending(commit, batch.first_seq + len(events) - 1, len(events), message.ByteSize()))
-        self._num_events += len(events)
-        self._num_bytes += self._pending[-1].num_bytes
+        self._await(
+            commit, last_seq=batch.first_seq + len(events) - 1, num_events=len(events), num_bytes=message.ByteSize()
+        )
+
+    def _await(self, commit: asyncio.Task[int], *, last_seq: int = 0, num_events: int = 0, num_bytes: int = 0) -> None:
+        self._pending.append(_Pending(commit, last_seq, num_events, num_bytes))
+        self._num_events += num_events
+        self._num_bytes += num_bytes
         self._has_work.set()
 
     async def _wait_for_room(self) -> None:
@@ -109,7 +115,7 @@ class PushStream:
             head_seq = 0
             while self._pending and self._pending[0].commit.done():
                 head_seq = self._pending[0].commit.result()
-                self._acked_seq = self._release(self._pending.popleft())
+                self._acked_seq = max(self._acked_seq, self._release(self._pending.popleft()))
             await self._write(self._acked_seq, head_seq)
 
     def _release(self, done: _Pending) -> int:

@@ -15,6 +15,7 @@ from compass_service.problems import (
     InvalidSessionIdError,
     UnknownDialectError,
 )
+from compass_service.session.inbox import MAX_PROMPT_BYTES, Submission
 from compass_service.session.producers import Hello
 from compass_service.session.session import Event
 
@@ -25,6 +26,7 @@ _ID_GRAMMAR = "[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
 _DIALECTS = frozenset({"", "pi"})
 _MAX_AGENT_BYTES = 256
 _MAX_TITLE_BYTES = 1_024
+_MAX_REQUEST_ID_BYTES = 128
 
 
 def session_id(value: str) -> str:
@@ -116,6 +118,27 @@ def event(message: gateway.InnerEvent, seq: int | None) -> Event:
             return Event(_struct_json(message.object, seq), message.prompt_id)
         case _:
             raise InvalidEventError(seq, "has neither json nor object")
+
+
+def process(request: gateway.ControlRequest) -> tuple[str, int]:
+    """Read the producer process that opens a control stream."""
+    if not _ID.fullmatch(request.producer_id):
+        raise InvalidRequestError("producer_id", _grammar_problem(request.producer_id))
+    if request.epoch < 1:
+        raise InvalidRequestError("epoch", "must be at least 1")
+    return request.producer_id, request.epoch
+
+
+def submission(request: pb.SubmitPromptRequest) -> Submission:
+    """Read a SubmitPromptRequest."""
+    if not request.text.strip():
+        raise InvalidRequestError("text", "must hold more than white space")
+    return Submission(
+        _bounded("text", request.text, MAX_PROMPT_BYTES),
+        request_id=_bounded("client_request_id", request.client_request_id, _MAX_REQUEST_ID_BYTES),
+        author=_bounded("author", request.author, _MAX_AGENT_BYTES),
+        steer=request.steer,
+    )
 
 
 def producer(request: gateway.PushEventRequest) -> tuple[str, int, int] | None:

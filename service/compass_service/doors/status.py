@@ -37,8 +37,12 @@ _ROWS: Mapping[type[Exception], _Row] = {
     problems.InvalidEventError: _Row(code_pb2.INVALID_ARGUMENT, "INVALID_EVENT"),
     problems.CursorAboveHeadError: _Row(code_pb2.OUT_OF_RANGE, "CURSOR_ABOVE_HEAD"),
     problems.TooManyProducersError: _Row(code_pb2.RESOURCE_EXHAUSTED, "TOO_MANY_PRODUCERS"),
+    problems.ProducerNotAttachedError: _Row(code_pb2.FAILED_PRECONDITION, "PRODUCER_NOT_ATTACHED"),
+    problems.PromptNotFoundError: _Row(code_pb2.NOT_FOUND, "PROMPT_NOT_FOUND"),
+    problems.PromptClosedError: _Row(code_pb2.FAILED_PRECONDITION, "PROMPT_CLOSED"),
+    problems.PromptConflictError: _Row(code_pb2.ALREADY_EXISTS, "PROMPT_CONFLICT"),
+    problems.InboxFullError: _Row(code_pb2.RESOURCE_EXHAUSTED, "INBOX_FULL"),
     problems.DrainingError: _Row(code_pb2.UNAVAILABLE, "DRAINING"),
-    problems.NotBuiltError: _Row(code_pb2.UNIMPLEMENTED, "NOT_BUILT"),
     HeadMovedError: _Row(code_pb2.UNAVAILABLE, "SESSION_RELOADED"),
     LogFullError: _Row(code_pb2.RESOURCE_EXHAUSTED, "LOG_FULL"),
     LogClosedError: _Row(code_pb2.UNAVAILABLE, "LOG_CLOSED"),
@@ -46,6 +50,8 @@ _ROWS: Mapping[type[Exception], _Row] = {
 _PUBLIC_FACTS = (
     "session_id",
     "producer_id",
+    "prompt_id",
+    "state",
     "epoch",
     "current_epoch",
     "expected_seq",
@@ -55,8 +61,8 @@ _PUBLIC_FACTS = (
     "first_kept_seq",
     "head_seq",
     "limit",
+    "max_bytes",
     "field",
-    "rpc",
 )
 
 
@@ -119,7 +125,7 @@ def _details(failure: Exception) -> list[Message]:
         case problems.DrainingError() | LogFullError():
             delay = duration_pb2.Duration(seconds=_LOG_FULL_RETRY_S)
             return [error_details_pb2.RetryInfo(retry_delay=delay)]
-        case problems.TooManyProducersError():
+        case problems.TooManyProducersError() | problems.InboxFullError():
             quota = error_details_pb2.QuotaFailure.Violation(subject="session", description=str(failure))
             return [error_details_pb2.QuotaFailure(violations=[quota])]
         case _:

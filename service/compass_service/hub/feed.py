@@ -7,8 +7,8 @@ from collections.abc import Callable
 from compass.lanes import Entry, LanePair
 from compass.v1 import compass_pb2 as pb
 from compass_service.frames import LANE_PRIORITY
-from compass_service.hub.reading import kept_frames
 from compass_service.log.protocol import Record
+from compass_service.log.records import kept_frames
 from compass_service.session import checkpoint as checkpoints
 from compass_service.session.checkpoint import Checkpoint
 

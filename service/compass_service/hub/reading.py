@@ -1,11 +1,11 @@
 """From records to what a subscription sends: picking frames by seq, and telling what retention took. Pure."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from compass.v1 import compass_pb2 as pb
 from compass_service import frames
 from compass_service.log.protocol import Record
+from compass_service.log.records import kept_frames
 
 REASON_LAG = pb.SESSION_GAP_REASON_SUBSCRIBER_LAG
 REASON_RETENTION = pb.SESSION_GAP_REASON_RETENTION
@@ -15,22 +15,6 @@ def gap_frame(session_id: str, first_seq: int, last_seq: int, reason: pb.Session
     """Build the delimited frame that tells one reader what it was not given. Both ends are inclusive."""
     gap = pb.SessionGap(first_seq=first_seq, last_seq=last_seq, dropped=last_seq - first_seq + 1, reason=reason)
     return frames.delimit(pb.AgentSessionFrame(session_id=session_id, gap=gap).SerializeToString())
-
-
-class Kept(NamedTuple):
-    """One frame of a record that is still there."""
-
-    seq: int
-    is_priority: bool
-    frame: bytes
-
-
-def kept_frames(record: Record) -> Iterator[Kept]:
-    """Yield the frames of a record with their seqs; seqs that retention took are skipped."""
-    stored = iter(record.frames)
-    for seq, lane in enumerate(record.lanes, record.first_seq):
-        if lane != frames.LANE_TRIMMED:
-            yield Kept(seq, lane == frames.LANE_PRIORITY, next(stored))
 
 
 class Picked(NamedTuple):

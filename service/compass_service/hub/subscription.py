@@ -10,8 +10,9 @@ from compass.limits import MAX_FRAME_BYTES, MAX_RESPONSE_BYTES
 from compass.v1 import compass_pb2 as pb
 from compass_service import frames
 from compass_service.hub.feed import Feed, Follower
-from compass_service.hub.reading import REASON_LAG, History, gap_frame, kept_frames
+from compass_service.hub.reading import REASON_LAG, History, gap_frame
 from compass_service.log.protocol import Record, SessionLog
+from compass_service.log.records import kept_frames
 from compass_service.mapper import activity_message
 from compass_service.problems import DrainingError
 

@@ -17,6 +17,12 @@ def start(writer: FrameWriter) -> None:
         writer.enter(pb.AGENT_SESSION_STATE_STARTING)
 
 
+def ready(writer: FrameWriter) -> None:
+    """Leave STARTING: the agent can take a prompt."""
+    if writer.state.lifecycle == pb.AGENT_SESSION_STATE_STARTING:
+        writer.enter(pb.AGENT_SESSION_STATE_READY)
+
+
 def detach(writer: FrameWriter) -> None:
     """Enter DISCONNECTED without a judgement on the turn."""
     state = writer.state

@@ -89,6 +89,18 @@ class Mapper:
         """Remember that a person asks for an abort through this service: if one follows, it was their choice."""
         self.state.abort_asked = True
 
+    def prompt(self, prompt: pb.SessionPrompt, *, now_ms: int) -> list[Draft]:
+        """Tell where a prompt of the inbox is now."""
+        self._writer.begin(now_ms=now_ms)
+        self._writer.event(pb.SessionEvent(prompt=prompt))
+        return self._writer.drafts
+
+    def ready(self, *, now_ms: int) -> list[Draft]:
+        """Enter READY from STARTING: the agent can take a prompt."""
+        self._writer.begin(now_ms=now_ms)
+        lifecycle.ready(self._writer)
+        return self._writer.drafts
+
     def start(self, *, now_ms: int) -> list[Draft]:
         """Enter STARTING, if nothing is known of the session yet."""
         self._writer.begin(now_ms=now_ms)

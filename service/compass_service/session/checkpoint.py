@@ -4,6 +4,8 @@ import msgspec
 
 from compass_service.log.protocol import StoredSession
 from compass_service.mapper import MapperState
+from compass_service.session.control import ControlSequence
+from compass_service.session.inbox import Inbox
 
 
 class ProducerCursor(msgspec.Struct, omit_defaults=True, array_like=True):
@@ -27,6 +29,8 @@ class Checkpoint(msgspec.Struct, omit_defaults=True):
     title: str = ""
     agent_name: str = ""
     agent_version: str = ""
+    inbox: Inbox = msgspec.field(default_factory=Inbox)
+    controls: ControlSequence = msgspec.field(default_factory=ControlSequence)
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -4,7 +4,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+from compass.v1 import compass_pb2 as pb
+from compass_service import frames
 from compass_service.log.protocol import SessionLog, StoredSession
+from compass_service.log.records import kept_frames
 from compass_service.problems import DrainingError, SessionNotFoundError
 from compass_service.session import checkpoint as checkpoints
 from compass_service.session.session import Session
@@ -81,8 +84,9 @@ class Registry:
     def drain(self) -> None:
         """Detach every producer and wake every watch, so that their calls end and their clients come back later."""
         for session in self._sessions.values():
-            if session.attachment is not None:
-                session.attachment.revoke(DrainingError())
+            for hold in (session.attachment, session.controller):
+                if hold is not None:
+                    hold.revoke(DrainingError())
         for watch in self._watches:
             watch.wake()
 
@@ -125,10 +129,27 @@ class Registry:
 
     async def _load_now(self, session_id: str) -> Session:
         stored = await self._log.load(session_id)
-        session = Session(session_id, self._log, stored=stored, now_ms=self._now_ms, on_change=self._changed)
+        session = Session(
+            session_id,
+            self._log,
+            stored=stored,
+            texts=await self._texts(session_id, checkpoints.of(stored)),
+            now_ms=self._now_ms,
+            on_change=self._changed,
+        )
         self._sessions[session_id] = session
         session.recover()
         return session
+
+    async def _texts(self, session_id: str, checkpoint: checkpoints.Checkpoint) -> dict[int, str]:
+        """Read the texts of the open prompts back from the frames that carry them."""
+        texts: dict[int, str] = {}
+        for prompt in checkpoint.inbox.open:
+            seq = prompt.text_seq
+            page = await self._log.read(session_id, seq, end_seq=seq + 1, max_bytes=1, priority_only=True)
+            kept = [kept for record in page.records for kept in kept_frames(record) if kept.seq == seq]
+            texts[prompt.number] = _prompt_text(kept[0].frame)
+        return texts
 
     def _changed(self, session: Session) -> None:
         if session.failure is not None and self._sessions.get(session.session_id) is session:
@@ -137,3 +158,7 @@ class Registry:
             self._to_reload.add(session.session_id)
         for watch in self._watches:
             watch.note(session.session_id)
+
+
+def _prompt_text(frame: bytes) -> str:
+    return pb.AgentSessionFrame.FromString(frames.body_of(frame)).event.prompt.text

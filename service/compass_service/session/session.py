@@ -8,19 +8,26 @@ import structlog
 
 from compass.v1 import compass_pb2 as pb
 from compass_service import frames
-from compass_service.log.protocol import LogError, Record, SessionLog, StoredSession
+from compass_service.log.protocol import LogError, SessionLog, StoredSession
 from compass_service.mapper import Mapper, NotAnObjectError
 from compass_service.problems import (
     InvalidEventError,
     ProblemError,
     ProducerAttachedError,
     ProducerFencedError,
+    ProducerNotAttachedError,
     ProducerReplacedError,
     SessionStoppedError,
 )
 from compass_service.session import checkpoint as checkpoints
+from compass_service.session import inbox as inboxes
 from compass_service.session.checkpoint import ProducerCursor
+from compass_service.session.commits import Commits
+from compass_service.session.control import Control
+from compass_service.session.holds import Attachment, Controller
+from compass_service.session.inbox import Prompt, Submission
 from compass_service.session.producers import Hello, admit, num_known
+from compass_service.session.prompts import Prompts
 
 _logger = structlog.get_logger(__name__)
 
@@ -30,30 +37,6 @@ class Event(NamedTuple):
 
     json: str | bytes
     prompt_id: str = ""
-
-
-class Attachment:
-    """One push stream's hold on a session. At most one is current; the others are revoked and say why."""
-
-    def __init__(self, producer_id: str, epoch: int, *, acked_seq: int, commit: asyncio.Task[int]) -> None:
-        self.producer_id = producer_id
-        self.epoch = epoch
-        self.acked_seq = acked_seq
-        """Highest producer seq that the log held of this epoch when it attached."""
-        self.commit = commit
-        """The commit of the attaching itself, whose result is the head."""
-        self.revoked: asyncio.Future[ProblemError] = asyncio.get_running_loop().create_future()
-        """Resolves with the reason once the hold is lost."""
-
-    def revoke(self, reason: ProblemError) -> None:
-        """Take the hold away. Idempotent."""
-        if not self.revoked.done():
-            self.revoked.set_result(reason)
-
-    def check(self) -> None:
-        """Raise the reason if the hold is lost."""
-        if self.revoked.done():
-            raise self.revoked.result()
 
 
 class Session:
@@ -70,23 +53,25 @@ class Session:
         log: SessionLog,
         *,
         stored: StoredSession | None,
+        texts: dict[int, str],
         now_ms: Callable[[], int],
         on_change: Callable[["Session"], None],
     ) -> None:
         self.session_id = session_id
-        self.head_seq = 0 if stored is None else stored.head_seq
-        """Newest seq accepted; the log may be a few commits behind."""
         self.exists = stored is not None
         """Whether anything was accepted for it yet."""
-        self.failure: LogError | None = None
         self.attachment: Attachment | None = None
         self.touched_ms = now_ms()
-        self._log = log
+        self.controller: Controller | None = None
+        self._texts = texts
         self._now_ms = now_ms
         self._on_change = on_change
-        self._commits: set[asyncio.Task[int]] = set()
+        self._commits = Commits(session_id, log, head_seq=0 if stored is None else stored.head_seq)
+        self._control_commits: dict[int, asyncio.Task[int]] = {}
+        """Commits that control items wait for before they are handed over."""
         self._accepted = checkpoints.encode(checkpoints.of(stored))
         self._restore()
+        self._noted_control_seq = self.checkpoint.controls.last_seq
 
     # -- what it is -------------------------------------------------------------------------------------------------
 
@@ -96,9 +81,19 @@ class Session:
         return self.mapper.state.lifecycle == pb.AGENT_SESSION_STATE_STOPPED
 
     @property
+    def head_seq(self) -> int:
+        """Newest seq accepted; the log may be a few commits behind."""
+        return self._commits.head_seq
+
+    @property
+    def failure(self) -> LogError | None:
+        """Why nothing can be committed any more. None while all is well."""
+        return self._commits.failure
+
+    @property
     def is_busy(self) -> bool:
         """Whether it must stay in memory: a producer is attached, a window runs, or a commit is under way."""
-        return bool(self.attachment or self._commits or self.checkpoint.window_began_ms is not None)
+        return bool(self.attachment or self._commits.num_open or self.checkpoint.window_began_ms is not None)
 
     @property
     def window_began_ms(self) -> int | None:
@@ -118,6 +113,8 @@ class Session:
         self._refuse_second(hello)
         goes_on = self.checkpoint.producers.get(hello.producer_id) is cursor
         drafts = self._settle_before(hello, goes_on=goes_on)
+        if goes_on:
+            drafts += self.prompts.holder_back((hello.producer_id, hello.epoch), now_ms=self._now_ms())
         self._replace_attachment(hello, goes_on=goes_on)
         self.checkpoint.producers[hello.producer_id] = cursor
         self._describe(hello)
@@ -129,6 +126,7 @@ class Session:
         if self.attachment is attachment:
             self.attachment = None
             attachment.revoke(ProducerReplacedError(attachment.producer_id))
+            self._release_controller()
             self._vanish()
 
     def recover(self) -> None:
@@ -139,7 +137,69 @@ class Session:
     def judge(self) -> None:
         """Close the reattach window: a working session is lost, an idle one merely stays DISCONNECTED."""
         self.checkpoint.window_began_ms = None
-        self._commit(self.mapper.lose(now_ms=self._now_ms()))
+        now_ms = self._now_ms()
+        drafts = self.mapper.lose(now_ms=now_ms)
+        self._commit([*drafts, *self.prompts.holder_lost(first_seq=self._seq_after(drafts), now_ms=now_ms)])
+
+    # -- prompts and control ----------------------------------------------------------------------------------------
+
+    async def submit(self, submission: Submission) -> Prompt:
+        """Put a prompt into the inbox. Returns it once it is durable, or as it is if the request was made before.
+
+        Raises SessionStoppedError, PromptConflictError, InboxFullError.
+        """
+        known = inboxes.find_request(self.checkpoint.inbox, submission.request_id)
+        if known is None:
+            self._refuse_stopped()
+        prompt, drafts = self.prompts.submit(submission, first_seq=self._seq_after([]), now_ms=self._now_ms())
+        await self._durable(drafts)
+        return prompt
+
+    async def cancel(self, prompt_id: str) -> None:
+        """Cancel a prompt that waits. Raises PromptNotFoundError, PromptClosedError."""
+        await self._durable(self.prompts.cancel(prompt_id, now_ms=self._now_ms()))
+
+    async def abort(self) -> None:
+        """Ask the agent to abort the running turn. Returns once the asking is durable."""
+        self._refuse_stopped()
+        self.prompts.abort()
+        await self._durable([])
+
+    def return_prompt(self, attachment: Attachment, prompt_id: str) -> asyncio.Task[int]:
+        """Note that the agent cannot act on a prompt any more. Returns the commit."""
+        attachment.check()
+        return self._commit(
+            self.prompts.returned(prompt_id, first_seq=self._seq_after([]), now_ms=self._now_ms()),
+        )
+
+    def open_control(self, producer_id: str, epoch: int, *, applied_seq: int) -> Controller:
+        """Open the control stream of the attached producer; its agent can take prompts from now on.
+
+        Raises SessionStoppedError, ProducerFencedError, ProducerNotAttachedError.
+        """
+        self._refuse_stopped()
+        admit(self.checkpoint.producers, producer_id, epoch, session_id=self.session_id)
+        held = self.attachment
+        if held is None or (held.producer_id, held.epoch) != (producer_id, epoch):
+            raise ProducerNotAttachedError(self.session_id, producer_id=producer_id)
+        self._release_controller()
+        self.checkpoint.controls.applied(applied_seq)
+        self.controller = Controller(self._commit(self.mapper.ready(now_ms=self._now_ms())))
+        self._commit([])  # the first offers, now that there is somebody to take them
+        return self.controller
+
+    def close_control(self, controller: Controller) -> None:
+        """Note that a control stream ended."""
+        if self.controller is controller:
+            self.controller = None
+
+    async def controls_after(self, control_seq: int) -> list[Control]:
+        """Return the control items after a place in the sequence, once they are durable."""
+        items = self.checkpoint.controls.after(control_seq)
+        for item in items:
+            if (commit := self._control_commits.pop(item.control_seq, None)) is not None:
+                await asyncio.shield(commit)
+        return items
 
     # -- events -----------------------------------------------------------------------------------------------------
 
@@ -189,19 +249,22 @@ class Session:
                 raise self.failure
             return self.head_seq
         self._leave(SessionStoppedError(self.session_id))
-        return await self._durable(self.mapper.close(now_ms=self._now_ms()))
+        now_ms = self._now_ms()
+        drafts = self.prompts.process_ended(first_seq=self._seq_after([]), now_ms=now_ms)
+        return await self._durable([*drafts, *self.mapper.close(now_ms=now_ms)])
 
     async def exit(self, *, code: int | None, signal: str, last_stderr: str) -> int:
         """Record that the agent process ended by itself: ERRORED at once, without a window. Returns the head."""
         self._refuse_stopped()
         self._leave(SessionStoppedError(self.session_id))
-        drafts = self.mapper.exit(code=code, signal=signal, last_stderr=last_stderr, now_ms=self._now_ms())
+        now_ms = self._now_ms()
+        drafts = self.mapper.exit(code=code, signal=signal, last_stderr=last_stderr, now_ms=now_ms)
+        drafts += self.prompts.process_ended(first_seq=self._seq_after(drafts), now_ms=now_ms)
         return await self._durable(drafts)
 
     async def settled(self) -> None:
         """Wait until no commit is under way, whatever became of them."""
-        while self._commits:
-            await asyncio.wait(self._commits)
+        await self._commits.settled()
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -223,6 +286,7 @@ class Session:
             if self.attachment is not None:
                 drafts += self.mapper.detach(now_ms=now_ms)
             drafts += self.mapper.lose(now_ms=now_ms)
+            drafts += self.prompts.process_ended(first_seq=self._seq_after(drafts), now_ms=now_ms)
         drafts += self.mapper.reattach(now_ms=now_ms)
         drafts += self.mapper.start(now_ms=now_ms)
         return drafts
@@ -255,27 +319,40 @@ class Session:
             self.checkpoint.window_began_ms = now_ms
             self._commit(self.mapper.detach(now_ms=now_ms))
 
+    def _release_controller(self) -> None:
+        if self.controller is not None:
+            self.controller.revoke(ProducerReplacedError(self.checkpoint.producer_id or ""))
+            self.controller = None
+
+    def _seq_after(self, drafts: Sequence[frames.Draft]) -> int:
+        return self.head_seq + len(drafts) + 1
+
     def _leave(self, reason: ProblemError) -> None:
         self.checkpoint.is_attached = False
         self.checkpoint.window_began_ms = None
         if self.attachment is not None:
             self.attachment.revoke(reason)
             self.attachment = None
+        self._release_controller()
 
     def _map(self, events: Sequence[Event], first_seq: int | None, drafts: list[frames.Draft]) -> None:
         now_ms = self._now_ms()
         map_event = self.mapper.map
         for position, event in enumerate(events):
             try:
-                drafts += map_event(event.json, now_ms=now_ms, prompt_id=event.prompt_id)
+                mapped = map_event(event.json, now_ms=now_ms, prompt_id=event.prompt_id)
             except NotAnObjectError:
                 self._restore()
                 raise InvalidEventError(None if first_seq is None else first_seq + position) from None
+            drafts += mapped
+            if event.prompt_id and any(_shows_prompt(draft, event.prompt_id) for draft in mapped):
+                drafts += self.prompts.recorded(event.prompt_id, now_ms=now_ms)
 
     def _restore(self) -> None:
         """Go back to the state that was last accepted."""
         self.checkpoint = checkpoints.decode(self._accepted)
         self.mapper = Mapper(self.session_id, self.checkpoint.mapper)
+        self.prompts = Prompts(self.session_id, self.checkpoint, self.mapper, self._texts)
 
     async def _durable(self, drafts: Sequence[frames.Draft]) -> int:
         """Commit and wait. A caller that goes away takes nothing back: the state has moved on already."""
@@ -284,36 +361,26 @@ class Session:
     def _commit(self, drafts: Sequence[frames.Draft]) -> asyncio.Task[int]:
         self.exists = True
         self.touched_ms = self._now_ms()
-        first_seq = self.head_seq + 1
+        if self.controller is not None and self.attachment is not None:
+            holder = (self.attachment.producer_id, self.attachment.epoch)
+            drafts = [*drafts, *self.prompts.offer(holder, now_ms=self.touched_ms)]
         self.checkpoint.mapper = self.mapper.state
         self._accepted = checkpoints.encode(self.checkpoint)
-        record = Record(
-            session_id=self.session_id,
-            first_seq=first_seq,
-            lanes=bytes([draft.is_priority for draft in drafts]),
-            frames=tuple([frames.number(draft.body, seq) for seq, draft in enumerate(drafts, first_seq)]),
-            checkpoint=self._accepted,
-            at_unix_ms=self.touched_ms,
-        )
-        self.head_seq += len(drafts)
-        commit = asyncio.create_task(self._append(record, self.head_seq))
-        self._commits.add(commit)
-        commit.add_done_callback(self._landed)
+        commit = self._commits.add(drafts, self._accepted, at_unix_ms=self.touched_ms)
+        commit.add_done_callback(lambda _: self._on_change(self))
+        self._note_controls(commit)
         return commit
 
-    async def _append(self, record: Record, head_seq: int) -> int:
-        if self.failure is not None:
-            raise self.failure
-        try:
-            await self._log.append(record)
-        except LogError as failure:
-            # Later appends fail because their seqs no longer follow; the first failure is why.
-            self.failure = self.failure or failure
-            raise self.failure from None
-        return head_seq
+    def _note_controls(self, commit: asyncio.Task[int]) -> None:
+        last_seq = self.checkpoint.controls.last_seq
+        for control_seq in range(self._noted_control_seq + 1, last_seq + 1):
+            self._control_commits[control_seq] = commit
+        if self.controller is not None and last_seq > self._noted_control_seq:
+            self.controller.wake()
+        self._noted_control_seq = last_seq
 
-    def _landed(self, commit: asyncio.Task[int]) -> None:
-        self._commits.discard(commit)
-        if not commit.cancelled() and (failure := commit.exception()) is not None:
-            _logger.warning("commit_failed", session=self.session_id, internal_cause=repr(failure))
-        self._on_change(self)
+
+def _shows_prompt(draft: frames.Draft, prompt_id: str) -> bool:
+    """Tell whether a frame is the user message that a prompt became."""
+    frame = pb.AgentSessionFrame.FromString(draft.body)
+    return frame.event.HasField("user_message") and frame.event.user_message.prompt_id == prompt_id

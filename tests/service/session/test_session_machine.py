@@ -20,9 +20,10 @@ from compass_service.problems import (
     SequenceJumpError,
     SessionStoppedError,
 )
+from compass_service.session.holds import Attachment
 from compass_service.session.producers import Hello
 from compass_service.session.registry import Registry
-from compass_service.session.session import Attachment, Event, Session
+from compass_service.session.session import Event, Session
 
 WINDOW_MS = 1_000
 PRODUCERS = st.sampled_from(["a", "b"])
