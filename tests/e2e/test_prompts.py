@@ -369,3 +369,21 @@ async def test_prompts_of_a_stopped_session_are_refused(serve, doors):
     await wire.push_all(gateway, "s", [json.dumps({"type": "agent_start"})])
 
     assert await refusal(submit(compass, "late")) == (grpc.StatusCode.FAILED_PRECONDITION, "SESSION_STOPPED")
+
+
+async def test_retention_never_takes_an_open_prompt(serve, doors):
+    server = await serve(retention={"session_bytes": 500, "interval_s": 0.02}, reattach_window_s=0.04, idle_s=0.02)
+    compass, gateway = doors(server.addresses[0])
+    async with wire.Push(gateway) as push:
+        await push.push(WORKING, *(wire.message_start("user", "x" * 500) for _ in range(5)))
+        await submit(compass, "precious")
+        for _ in range(20):
+            await push.push(*(wire.message_start("user", "x" * 500) for _ in range(5)))
+            await server._log.trim(now_unix_ms=0)
+    while server._registry.num_loaded:
+        await server._registry.sweep()
+        await compass.GetServerInfo(pb.GetServerInfoRequest())
+
+    assert await queue(compass) == [("precious", "QUEUED")]
+    kept = [frame for frame in await wire.frames_of(compass) if frame.event.HasField("prompt")]
+    assert [frame.event.prompt.text for frame in kept] == ["precious"]

@@ -91,7 +91,7 @@ class AgentGatewayServicer:
 
     def Control(self, request, context):
         """Streams what the agent must do, in order of control_seq. What was not applied comes again after a reconnect.
-        Errors: FAILED_PRECONDITION (PRODUCER_FENCED); UNIMPLEMENTED where the server has no control channel.
+        Errors: FAILED_PRECONDITION (PRODUCER_FENCED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -56,7 +56,7 @@ class AgentGatewayStub:
     """
     Control: _grpc.UnaryStreamMultiCallable[_agent_gateway_pb2.ControlRequest, _agent_gateway_pb2.ControlResponse]
     """Streams what the agent must do, in order of control_seq. What was not applied comes again after a reconnect.
-    Errors: FAILED_PRECONDITION (PRODUCER_FENCED); UNIMPLEMENTED where the server has no control channel.
+    Errors: FAILED_PRECONDITION (PRODUCER_FENCED).
     """
 
 @_typing.type_check_only
@@ -87,7 +87,7 @@ class AgentGatewayAsyncStub(AgentGatewayStub):
     """
     Control: _aio.UnaryStreamMultiCallable[_agent_gateway_pb2.ControlRequest, _agent_gateway_pb2.ControlResponse]  # type: ignore[assignment]
     """Streams what the agent must do, in order of control_seq. What was not applied comes again after a reconnect.
-    Errors: FAILED_PRECONDITION (PRODUCER_FENCED); UNIMPLEMENTED where the server has no control channel.
+    Errors: FAILED_PRECONDITION (PRODUCER_FENCED).
     """
 
 class AgentGatewayServicer(metaclass=_abc_1.ABCMeta):
@@ -133,7 +133,7 @@ class AgentGatewayServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_agent_gateway_pb2.ControlResponse], _abc.AsyncIterator[_agent_gateway_pb2.ControlResponse]]:
         """Streams what the agent must do, in order of control_seq. What was not applied comes again after a reconnect.
-        Errors: FAILED_PRECONDITION (PRODUCER_FENCED); UNIMPLEMENTED where the server has no control channel.
+        Errors: FAILED_PRECONDITION (PRODUCER_FENCED).
         """
 
 def add_AgentGatewayServicer_to_server(servicer: AgentGatewayServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

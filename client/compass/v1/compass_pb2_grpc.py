@@ -159,7 +159,7 @@ class CompassServiceServicer:
     def SubmitPrompt(self, request, context):
         """Puts a prompt into the session's inbox. Durable before the answer; idempotent on client_request_id.
         Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED); ALREADY_EXISTS when the same client_request_id came with
-        another text; RESOURCE_EXHAUSTED when the inbox is full; UNIMPLEMENTED where the server has no inbox.
+        another text; RESOURCE_EXHAUSTED when the inbox is full.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,7 +167,7 @@ class CompassServiceServicer:
 
     def CancelPrompt(self, request, context):
         """Cancels a prompt that the agent has not taken yet.
-        Errors: NOT_FOUND; FAILED_PRECONDITION when it is past cancelling; UNIMPLEMENTED where the server has no inbox.
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it is past cancelling.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -175,7 +175,7 @@ class CompassServiceServicer:
 
     def ListPrompts(self, request, context):
         """Lists the open prompts of a session in the order in which they will be offered.
-        Errors: NOT_FOUND; UNIMPLEMENTED where the server has no inbox.
+        Errors: NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -183,7 +183,7 @@ class CompassServiceServicer:
 
     def AbortSession(self, request, context):
         """Asks the agent to abort the running turn. The abort itself shows as a session_error of kind ABORTED.
-        Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED); UNIMPLEMENTED where the server has no control channel.
+        Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

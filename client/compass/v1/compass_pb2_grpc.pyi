@@ -73,19 +73,19 @@ class CompassServiceStub:
     SubmitPrompt: _grpc.UnaryUnaryMultiCallable[_compass_pb2.SubmitPromptRequest, _compass_pb2.SubmitPromptResponse]
     """Puts a prompt into the session's inbox. Durable before the answer; idempotent on client_request_id.
     Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED); ALREADY_EXISTS when the same client_request_id came with
-    another text; RESOURCE_EXHAUSTED when the inbox is full; UNIMPLEMENTED where the server has no inbox.
+    another text; RESOURCE_EXHAUSTED when the inbox is full.
     """
     CancelPrompt: _grpc.UnaryUnaryMultiCallable[_compass_pb2.CancelPromptRequest, _compass_pb2.CancelPromptResponse]
     """Cancels a prompt that the agent has not taken yet.
-    Errors: NOT_FOUND; FAILED_PRECONDITION when it is past cancelling; UNIMPLEMENTED where the server has no inbox.
+    Errors: NOT_FOUND; FAILED_PRECONDITION when it is past cancelling.
     """
     ListPrompts: _grpc.UnaryUnaryMultiCallable[_compass_pb2.ListPromptsRequest, _compass_pb2.ListPromptsResponse]
     """Lists the open prompts of a session in the order in which they will be offered.
-    Errors: NOT_FOUND; UNIMPLEMENTED where the server has no inbox.
+    Errors: NOT_FOUND.
     """
     AbortSession: _grpc.UnaryUnaryMultiCallable[_compass_pb2.AbortSessionRequest, _compass_pb2.AbortSessionResponse]
     """Asks the agent to abort the running turn. The abort itself shows as a session_error of kind ABORTED.
-    Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED); UNIMPLEMENTED where the server has no control channel.
+    Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED).
     """
     CloseSession: _grpc.UnaryUnaryMultiCallable[_compass_pb2.CloseSessionRequest, _compass_pb2.CloseSessionResponse]
     """Ends a session for good: an open message becomes INCOMPLETE, then state STOPPED, the end of every tail. Closing a
@@ -139,19 +139,19 @@ class CompassServiceAsyncStub(CompassServiceStub):
     SubmitPrompt: _aio.UnaryUnaryMultiCallable[_compass_pb2.SubmitPromptRequest, _compass_pb2.SubmitPromptResponse]  # type: ignore[assignment]
     """Puts a prompt into the session's inbox. Durable before the answer; idempotent on client_request_id.
     Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED); ALREADY_EXISTS when the same client_request_id came with
-    another text; RESOURCE_EXHAUSTED when the inbox is full; UNIMPLEMENTED where the server has no inbox.
+    another text; RESOURCE_EXHAUSTED when the inbox is full.
     """
     CancelPrompt: _aio.UnaryUnaryMultiCallable[_compass_pb2.CancelPromptRequest, _compass_pb2.CancelPromptResponse]  # type: ignore[assignment]
     """Cancels a prompt that the agent has not taken yet.
-    Errors: NOT_FOUND; FAILED_PRECONDITION when it is past cancelling; UNIMPLEMENTED where the server has no inbox.
+    Errors: NOT_FOUND; FAILED_PRECONDITION when it is past cancelling.
     """
     ListPrompts: _aio.UnaryUnaryMultiCallable[_compass_pb2.ListPromptsRequest, _compass_pb2.ListPromptsResponse]  # type: ignore[assignment]
     """Lists the open prompts of a session in the order in which they will be offered.
-    Errors: NOT_FOUND; UNIMPLEMENTED where the server has no inbox.
+    Errors: NOT_FOUND.
     """
     AbortSession: _aio.UnaryUnaryMultiCallable[_compass_pb2.AbortSessionRequest, _compass_pb2.AbortSessionResponse]  # type: ignore[assignment]
     """Asks the agent to abort the running turn. The abort itself shows as a session_error of kind ABORTED.
-    Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED); UNIMPLEMENTED where the server has no control channel.
+    Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED).
     """
     CloseSession: _aio.UnaryUnaryMultiCallable[_compass_pb2.CloseSessionRequest, _compass_pb2.CloseSessionResponse]  # type: ignore[assignment]
     """Ends a session for good: an open message becomes INCOMPLETE, then state STOPPED, the end of every tail. Closing a
@@ -238,7 +238,7 @@ class CompassServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_compass_pb2.SubmitPromptResponse, _abc.Awaitable[_compass_pb2.SubmitPromptResponse]]:
         """Puts a prompt into the session's inbox. Durable before the answer; idempotent on client_request_id.
         Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED); ALREADY_EXISTS when the same client_request_id came with
-        another text; RESOURCE_EXHAUSTED when the inbox is full; UNIMPLEMENTED where the server has no inbox.
+        another text; RESOURCE_EXHAUSTED when the inbox is full.
         """
 
     @_abc_1.abstractmethod
@@ -248,7 +248,7 @@ class CompassServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_compass_pb2.CancelPromptResponse, _abc.Awaitable[_compass_pb2.CancelPromptResponse]]:
         """Cancels a prompt that the agent has not taken yet.
-        Errors: NOT_FOUND; FAILED_PRECONDITION when it is past cancelling; UNIMPLEMENTED where the server has no inbox.
+        Errors: NOT_FOUND; FAILED_PRECONDITION when it is past cancelling.
         """
 
     @_abc_1.abstractmethod
@@ -258,7 +258,7 @@ class CompassServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_compass_pb2.ListPromptsResponse, _abc.Awaitable[_compass_pb2.ListPromptsResponse]]:
         """Lists the open prompts of a session in the order in which they will be offered.
-        Errors: NOT_FOUND; UNIMPLEMENTED where the server has no inbox.
+        Errors: NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -268,7 +268,7 @@ class CompassServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_compass_pb2.AbortSessionResponse, _abc.Awaitable[_compass_pb2.AbortSessionResponse]]:
         """Asks the agent to abort the running turn. The abort itself shows as a session_error of kind ABORTED.
-        Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED); UNIMPLEMENTED where the server has no control channel.
+        Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_STOPPED).
         """
 
     @_abc_1.abstractmethod

@@ -18,11 +18,12 @@ _NO_LIMIT = 1 << 62
 _TRACE_TRIMMED = bytes.maketrans(bytes((LANE_TRACE,)), bytes((LANE_TRIMMED,)))
 
 _TRACE_FROM = "SELECT trace_from_seq FROM sessions WHERE key = ?"
+_PROTECTED_FROM = "SELECT protected_from_seq FROM sessions WHERE key = ?"
 _HEADERS = """
 SELECT key, end_seq, num_trace, num_priority, at_unix_ms, length(frames) FROM records
 WHERE key >= ? AND key < ? ORDER BY key LIMIT ?
 """
-_OLDEST = "SELECT at_unix_ms FROM records WHERE key >= ? AND key < ? ORDER BY key LIMIT 1"
+_OLDEST = "SELECT at_unix_ms FROM records WHERE key >= ? AND key < ? AND end_seq <= ? ORDER BY key LIMIT 1"
 _OLDEST_WITH_TRACE = "SELECT at_unix_ms FROM records WHERE key >= ? AND key < ? AND num_trace > 0 ORDER BY key LIMIT 1"
 _FIRST = "SELECT key, lanes FROM records WHERE key >= ? AND key < ? ORDER BY key LIMIT 1"
 _NOTE = """
@@ -65,9 +66,13 @@ def cut(connection: apsw.Connection, session_key: int, limits: Limits, *, trace_
     """Take whole records, or only their trace frames, from the oldest on until a limit is met."""
     from_seq = connection.execute(_TRACE_FROM, (session_key,)).get if trace_only else 0
     headers = connection.execute(_HEADERS, (*_span(session_key, from_seq), CUT_RECORDS)).fetchall()
+    free_seq = _NO_LIMIT if trace_only else _free_seq(connection, session_key)
     next_seq, num_bytes, num_frames = from_seq, 0, 0
     is_done = len(headers) < CUT_RECORDS
     for header in map(_Header._make, headers):
+        if header.end_seq > free_seq:
+            is_done = True
+            break
         takes = header.num_trace if trace_only else header.num_trace + header.num_priority
         if takes:
             is_met = limits.are_met(header.at_unix_ms, num_bytes)
@@ -82,11 +87,20 @@ def cut(connection: apsw.Connection, session_key: int, limits: Limits, *, trace_
 
 
 def oldest_unix_ms(connection: apsw.Connection, session_key: int, *, trace_only: bool) -> int | None:
-    """Tell when the oldest record was written; with trace_only, the oldest that keeps a trace frame."""
-    from_seq = connection.execute(_TRACE_FROM, (session_key,)).get if trace_only else 0
-    statement = _OLDEST_WITH_TRACE if trace_only else _OLDEST
-    oldest: int | None = connection.execute(statement, _span(session_key, from_seq)).get
+    """Tell when the oldest record that may be taken was written; with trace_only, that keeps a trace frame."""
+    if trace_only:
+        from_seq = connection.execute(_TRACE_FROM, (session_key,)).get
+        found = connection.execute(_OLDEST_WITH_TRACE, _span(session_key, from_seq))
+    else:
+        found = connection.execute(_OLDEST, (*_span(session_key), _free_seq(connection, session_key)))
+    oldest: int | None = found.get
     return oldest
+
+
+def _free_seq(connection: apsw.Connection, session_key: int) -> int:
+    """Return the seq from which on no priority frame may be taken."""
+    protected: int | None = connection.execute(_PROTECTED_FROM, (session_key,)).get
+    return _NO_LIMIT if protected is None else protected
 
 
 def _span(session_key: int, from_seq: int = 0) -> tuple[int, int]:

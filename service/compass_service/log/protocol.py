@@ -18,6 +18,9 @@ class Record(NamedTuple):
     """Everything needed to go on after this record. Empty in a record that was read back."""
     at_unix_ms: int
     """When it was written."""
+    protected_from_seq: int | None = None
+    """From the record that holds this seq on, retention takes trace frames only: an open prompt stands there. None = it
+    may take everything. Meant for the session as a whole, until its next record says otherwise."""
 
     @property
     def end_seq(self) -> int:

@@ -34,6 +34,7 @@ CREATE TABLE sessions (
     updated_unix_ms INTEGER NOT NULL,
     num_bytes INTEGER NOT NULL,
     num_trimmed INTEGER NOT NULL,
+    protected_from_seq INTEGER,  -- no priority frame from here on is taken; NULL = any may be
     checkpoint BLOB NOT NULL
 ) STRICT;
 

@@ -13,16 +13,18 @@ from compass_service.log.trim import Trim, in_steps
 
 _CONTINUE = """
 UPDATE sessions
-SET head_seq = :head_seq, updated_unix_ms = :at_unix_ms, num_bytes = num_bytes + :num_bytes, checkpoint = :checkpoint
+SET head_seq = :head_seq, updated_unix_ms = :at_unix_ms, num_bytes = num_bytes + :num_bytes, checkpoint = :checkpoint,
+    protected_from_seq = :protected_from_seq
 WHERE session_id = :session_id AND head_seq = :first_seq - 1
 RETURNING key
 """
 
 _BEGIN = """
 INSERT INTO sessions VALUES
-    (NULL, :session_id, :head_seq, 1, 1, :at_unix_ms, :at_unix_ms, :num_bytes, 0, :checkpoint)
+    (NULL, :session_id, :head_seq, 1, 1, :at_unix_ms, :at_unix_ms, :num_bytes, 0, :protected_from_seq, :checkpoint)
 ON CONFLICT (session_id) DO UPDATE
-SET head_seq = :head_seq, updated_unix_ms = :at_unix_ms, num_bytes = num_bytes + :num_bytes, checkpoint = :checkpoint
+SET head_seq = :head_seq, updated_unix_ms = :at_unix_ms, num_bytes = num_bytes + :num_bytes, checkpoint = :checkpoint,
+    protected_from_seq = :protected_from_seq
 WHERE head_seq = 0
 RETURNING key
 """
@@ -72,6 +74,7 @@ class Store:
             "at_unix_ms": record.at_unix_ms,
             "num_bytes": len(frames),
             "checkpoint": record.checkpoint,
+            "protected_from_seq": record.protected_from_seq,
         }
         statement = _BEGIN if record.first_seq == 1 else _CONTINUE
         key = self._connection.execute(statement, facts).get

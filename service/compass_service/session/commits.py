@@ -28,7 +28,9 @@ class Commits:
         """Commits under way."""
         return len(self._open)
 
-    def add(self, drafts: Sequence[frames.Draft], checkpoint: bytes, *, at_unix_ms: int) -> asyncio.Task[int]:
+    def add(
+        self, drafts: Sequence[frames.Draft], checkpoint: bytes, *, at_unix_ms: int, protected_from_seq: int | None
+    ) -> asyncio.Task[int]:
         """Append frames, numbered, with the checkpoint after them. The result of the commit is the head."""
         first_seq = self.head_seq + 1
         record = Record(
@@ -38,6 +40,7 @@ class Commits:
             frames=tuple([frames.number(draft.body, seq) for seq, draft in enumerate(drafts, first_seq)]),
             checkpoint=checkpoint,
             at_unix_ms=at_unix_ms,
+            protected_from_seq=protected_from_seq,
         )
         self.head_seq += len(drafts)
         commit = asyncio.create_task(self._append(record, self.head_seq))

@@ -140,3 +140,8 @@ def close(inbox: Inbox, prompt: Prompt, state: pb.SessionPromptState.ValueType) 
 def claimed(inbox: Inbox) -> list[Prompt]:
     """Return the prompts that the agent was handed and has not shown."""
     return [prompt for prompt in inbox.open if prompt.state == CLAIMED]
+
+
+def first_text_seq(inbox: Inbox) -> int | None:
+    """Return the oldest seq whose frame carries the text of an open prompt."""
+    return min((prompt.text_seq for prompt in inbox.open), default=None)

@@ -366,7 +366,12 @@ class Session:
             drafts = [*drafts, *self.prompts.offer(holder, now_ms=self.touched_ms)]
         self.checkpoint.mapper = self.mapper.state
         self._accepted = checkpoints.encode(self.checkpoint)
-        commit = self._commits.add(drafts, self._accepted, at_unix_ms=self.touched_ms)
+        commit = self._commits.add(
+            drafts,
+            self._accepted,
+            at_unix_ms=self.touched_ms,
+            protected_from_seq=inboxes.first_text_seq(self.checkpoint.inbox),
+        )
         commit.add_done_callback(lambda _: self._on_change(self))
         self._note_controls(commit)
         return commit
