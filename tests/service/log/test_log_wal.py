@@ -22,6 +22,15 @@ def wal_bytes(data_dir: Path) -> int:
     return (data_dir / f"{DB_NAME}-wal").stat().st_size
 
 
+async def test_every_connection_that_writes_syncs_and_only_the_checkpointer_moves_the_wal(log: SqliteLog):
+    writer = log._store._connection
+    checkpointer = log._writer._committer._checkpointer._connection
+
+    full = 2
+    assert [one.pragma("synchronous") for one in (writer, checkpointer)] == [full, full]
+    assert [one.pragma("wal_autocheckpoint") for one in (writer, checkpointer)] == [0, 0]
+
+
 async def test_the_wal_stays_bounded_under_a_writer_that_never_rests(log: SqliteLog, tmp_path: Path):
     largest = 0
     for seq in range(1, 101):
