@@ -40,15 +40,15 @@ _KEY_SHAPES = (
     r"(?i:hvs)\.[A-Za-z0-9_-]{16,}+",
     r"AGE-SECRET-KEY-1[A-Z0-9]{10,}+",
 )
-PROVIDER_KEY = re.compile(EDGE + "(?:" + "|".join(_KEY_SHAPES) + ")")
+PROVIDER_KEY = re.compile(EDGE + "(?:" + "|".join(_KEY_SHAPES) + ")[A-Za-z0-9_-]*+")
 
-JWT = re.compile(r"(?<![A-Za-z0-9_-])(?i:eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+)?")
+JWT = re.compile(EDGE + r"(?<![_-])(?i:eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+)?")
 
 PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 PRIVATE_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 
 BEARER = re.compile(
-    EDGE + r"(?P<scheme>bearer(?:\s|\\u0020|%20|\+){1,4})(?P<value>[A-Za-z0-9._~+/=*•…-]{6,}+)",
+    EDGE + r"(?P<scheme>bearer(?:\s|\\u0020|%20|\+){1,4})(?P<value>(?!(?:bearer|basic)\b)[A-Za-z0-9._~+/=*•…-]{6,}+)",
     re.IGNORECASE,
 )
 BASIC = re.compile(

@@ -103,7 +103,7 @@ _OLLAMA = Rules(
     in_band=SERVER,
 )
 
-_DIALECTS: Mapping[str, Rules] = {
+DIALECTS: Mapping[str, Rules] = {
     "openai-chat": _OPENAI,
     "openai-responses": _OPENAI,
     "anthropic": _ANTHROPIC,
@@ -141,4 +141,4 @@ _ALIASES = {
 def dialect_rules(provider: object) -> Rules:
     """Find a provider's own rules; an unknown provider has none."""
     name = provider.strip().casefold().replace("_", "-") if isinstance(provider, str) else ""
-    return _DIALECTS.get(_ALIASES.get(name, name), _NONE)
+    return DIALECTS.get(_ALIASES.get(name, name), _NONE)

@@ -6,8 +6,11 @@ reads what is there and never fails; what it cannot read is prose.
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from compass.failures.bounds import valid_text
 
 MAX_TEXT_CHARS = 64 * 1024
 _MAX_DEPTH = 24
@@ -23,6 +26,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_ESCAPE = re.compile(r"\\(U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None}
 
 
@@ -140,13 +145,14 @@ class _Reader:
 
 
 def _unquote(token: str) -> str:
-    quote = token[0]
-    body = token[1:-1] if len(token) > 1 and token.endswith(quote) else token[1:]
-    if "\\" not in body:
-        return body
-    if quote == "'":  # as Python prints it: brought to JSON's escapes
-        body = body.replace("\\'", "'").replace('"', '\\"').replace("\\x", "\\u00")
-    try:
-        return str(json.loads(f'"{body}"', strict=False))
-    except ValueError:
-        return body
+    body = token[1:-1] if len(token) > 1 and token.endswith(token[0]) else token[1:]
+    return valid_text(_ESCAPE.sub(_unescape, body)) if "\\" in body else body
+
+
+def _unescape(found: re.Match[str]) -> str:
+    """Read an escape as JSON or as Python writes it."""
+    escape = found[1]
+    if len(escape) > 1:
+        code = int(escape[1:], 16)
+        return chr(code) if code <= sys.maxunicode else "\ufffd"
+    return _SHORT_ESCAPES.get(escape, escape)

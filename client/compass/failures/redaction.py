@@ -43,7 +43,8 @@ _BARE_LOGIN = re.compile(
 )
 _NO_LOGINS = frozenset({"mailto", "email", "npm", "sip", "acct", "xmpp", "workspace", "from", "to", "cc", "contact"})
 _PORT = re.compile(r"\d{1,5}(?:/|$)")
-_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{1,128}")
+_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{16,128}")
+_LAST_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{0,128}")
 _LINE_BREAK = re.compile(r"(?:\r?\n|\\r|\\n)+")
 
 
@@ -118,14 +119,15 @@ def _key_start(text: str, first: int, end: int) -> int:
     breaks = list(_LINE_BREAK.finditer(text, first, end))
     starts = [first, *(found.end() for found in breaks)]
     ends = [*(found.start() for found in breaks), end]
-    start = end
+    start, shape = end, _LAST_KEY_LINE
     for line_start, line_end in zip(reversed(starts), reversed(ends), strict=True):
         word_start = max(line_start, text.rfind(" ", line_start, line_end) + 1)
-        if word_start < line_end and not _KEY_LINE.fullmatch(text, word_start, line_end):
+        if not shape.fullmatch(text, word_start, line_end):
             break
         start = word_start
         if word_start > line_start:
             break
+        shape = _KEY_LINE if line_start < line_end else shape
     return start
 
 
@@ -182,8 +184,9 @@ def _value_end(text: str, name: re.Match[str]) -> int:
         return name.end()
     quote = _QUOTE.match(text, name.end())
     if quote is not None:
-        end = _closing(text, quote)
-        return quote.end() if text.startswith(MARK, quote.end()) else end
+        next_name = SECRET_NAME.match(text, quote.end())
+        is_key_itself = next_name is not None and next_name["close"] is not None
+        return quote.end() if is_key_itself or text.startswith(MARK, quote.end()) else _closing(text, quote)
     if name["header"]:
         return _header_end(text, name)
     return _unquoted_end(text, name.end(), is_certain=bool(name["certain"]) or "=" in name["sep"])
@@ -196,7 +199,7 @@ def _closing(text: str, quote: re.Match[str]) -> int:
     while (at := text.find(mark, seen)) != -1 and "\n" not in text[seen:at]:
         run = _backslashes_before(text, at, start)
         if run < depth or run % (2 * depth + 2) == depth:
-            return at - run
+            return at - min(run, depth)
         seen = at + 1
     line_end = text.find("\n", seen)
     return line_end if line_end != -1 else len(text)
@@ -216,20 +219,20 @@ def _header_end(text: str, name: re.Match[str]) -> int:
         return cookies.end() if cookies else start
     if (params := _PARAMS_SCHEME.match(text, start)) is not None:
         return params.end()
-    scheme = _SCHEME.match(text, start)
-    end = _unquoted_end(text, scheme.end() if scheme else start, is_certain=True)
-    return start if scheme and end == scheme.end() else end
+    return _unquoted_end(text, start, is_certain=True)
 
 
 def _unquoted_end(text: str, start: int, *, is_certain: bool) -> int:
-    found = _UNQUOTED.match(text, start)
-    if found is None or text.startswith(MARK, start) or found.group()[0] in "[{(":
+    scheme = _SCHEME.match(text, start)
+    value_start = scheme.end() if scheme else start
+    found = _UNQUOTED.match(text, value_start)
+    if found is None or text.startswith(MARK, value_start) or found.group()[0] in "[{(":
         return start
     value = found.group().rstrip(_TRAILING)
     is_prose = value.casefold() in PLAIN_VALUES or value.startswith("/")
     if is_prose or not (is_certain or _looks_secret(value)):
         return start
-    return start + len(value)
+    return value_start + len(value)
 
 
 def _looks_secret(value: str) -> bool:
