@@ -1,5 +1,7 @@
 """What the agent is doing: one phase at a time, and what COMPACTING and AWAITING_INPUT hide meanwhile."""
 
+from msgspec import structs
+
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper.state import Activity, activity_message
 from compass_service.mapper.text import cut_chars
@@ -63,6 +65,19 @@ def uncover(writer: FrameWriter, phase: pb.SessionPhase.ValueType) -> None:
     if beneath.phase == pb.SESSION_PHASE_UNSPECIFIED:
         beneath = Activity(pb.SESSION_PHASE_IDLE, writer.now_ms)
     _write(writer, beneath)
+
+
+def stall(writer: FrameWriter) -> None:
+    """Mark the phase stalled: no inner event came for longer than it may take."""
+    current = writer.state.activity
+    if current.phase not in _RESTING and not current.stalled:
+        _write(writer, structs.replace(current, stalled=True))
+
+
+def revive(writer: FrameWriter) -> None:
+    """Take the mark away: an inner event has come."""
+    if writer.state.activity.stalled:
+        _write(writer, structs.replace(writer.state.activity, stalled=False))
 
 
 def forget_hidden(writer: FrameWriter) -> None:

@@ -5,7 +5,19 @@ from typing import Any
 
 from compass.v1 import compass_pb2 as pb
 from compass_service.frames import Draft
-from compass_service.mapper import compaction, inner, lifecycle, message, notices, plan, retry, run, run_events, tools
+from compass_service.mapper import (
+    activity,
+    compaction,
+    inner,
+    lifecycle,
+    message,
+    notices,
+    plan,
+    retry,
+    run,
+    run_events,
+    tools,
+)
 from compass_service.mapper.decode import Unmapped, decode
 from compass_service.mapper.numbers import MAX_INT64
 from compass_service.mapper.state import MapperState
@@ -71,7 +83,10 @@ class Mapper:
         read = decode(event)
         writer = self._writer
         writer.begin(now_ms=now_ms, prompt_id=prompt_id)
+        self.state.last_event_ms = now_ms
         if self.state.lifecycle != pb.AGENT_SESSION_STATE_STOPPED:
+            if self.state.activity.stalled:
+                activity.revive(writer)
             _ARMS[type(read)](writer, read)
         return writer.drafts
 
@@ -88,6 +103,12 @@ class Mapper:
     def ask_abort(self) -> None:
         """Remember that a person asks for an abort through this service: if one follows, it was their choice."""
         self.state.abort_asked = True
+
+    def stall(self, *, now_ms: int) -> list[Draft]:
+        """Mark the phase of a working agent stalled; the next inner event takes the mark away."""
+        self._writer.begin(now_ms=now_ms)
+        activity.stall(self._writer)
+        return self._writer.drafts
 
     def prompt(self, prompt: pb.SessionPrompt, *, now_ms: int) -> list[Draft]:
         """Tell where a prompt of the inbox is now."""

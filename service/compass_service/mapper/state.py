@@ -138,6 +138,8 @@ class MapperState(msgspec.Struct):
     """Whether the agent's own protocol shows that an abort was asked for in this run."""
     abort_asked: bool = False
     """Whether a person asked for an abort through this service."""
+    last_event_ms: int = 0
+    """When the last inner event came, by the service's clock."""
     tools: dict[str, OpenTool] = msgspec.field(default_factory=dict)
     run_event_digests: list[bytes] = msgspec.field(default_factory=list)
 

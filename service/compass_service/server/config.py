@@ -17,6 +17,7 @@ from pydantic_settings import (
 
 from compass.lanes import LaneBounds
 from compass.limits import TRACE_LANE_BYTES, TRACE_LANE_FRAMES
+from compass.v1 import compass_pb2 as pb
 
 ENV_PREFIX = "COMPASS_TRACE_"
 DEFAULT_LISTEN = "127.0.0.1:7420"
@@ -24,6 +25,7 @@ _MIB = 1024 * 1024
 
 Count = Annotated[int, Field(ge=1)]
 Bound = Annotated[int, Field(ge=0)]
+Limit = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0)]
 
 
@@ -68,6 +70,29 @@ class Keepalive(_Part):
     timeout_s: Seconds = Field(10.0, description="time that a peer has to give one")
 
 
+class Watchdog(_Part):
+    """How long a phase may be silent before it is marked stalled. 0 = for ever."""
+
+    thinking_s: Limit = Field(120.0, description="waiting for the model, or reasoning")
+    responding_s: Limit = Field(60.0, description="writing the answer")
+    running_tool_s: Limit = Field(600.0, description="running a tool")
+    compacting_s: Limit = Field(300.0, description="summarizing its own context")
+    retrying_s: Limit = Field(30.0, description="after the wait that the agent announced")
+    awaiting_input_s: Limit = Field(0.0, description="waiting for the answer to a dialog")
+
+    def limits_ms(self) -> dict[int, int]:
+        """Return the limits by phase, those without one left out."""
+        seconds = {
+            pb.SESSION_PHASE_THINKING: self.thinking_s,
+            pb.SESSION_PHASE_RESPONDING: self.responding_s,
+            pb.SESSION_PHASE_RUNNING_TOOL: self.running_tool_s,
+            pb.SESSION_PHASE_COMPACTING: self.compacting_s,
+            pb.SESSION_PHASE_RETRYING: self.retrying_s,
+            pb.SESSION_PHASE_AWAITING_INPUT: self.awaiting_input_s,
+        }
+        return {phase: round(limit * 1000) for phase, limit in seconds.items() if limit}
+
+
 class Config(BaseSettings):
     """The configuration of a server."""
 
@@ -98,6 +123,7 @@ class Config(BaseSettings):
     retention: Retention = Retention()
     push: Push = Push()
     keepalive: Keepalive = Keepalive()
+    watchdog: Watchdog = Watchdog()
 
     @field_validator("listen")
     @classmethod

@@ -52,6 +52,7 @@ class Server:
             now_ms=_now_ms,
             reattach_window_ms=_ms(config.reattach_window_s),
             idle_ms=_ms(config.idle_s),
+            phase_limits=config.watchdog.limits_ms(),
         )
         self._hub = Hub(log, bounds=config.lanes.bounds(), heartbeat_s=config.heartbeat_s, now=time.monotonic)
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]

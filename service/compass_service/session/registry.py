@@ -12,6 +12,7 @@ from compass_service.problems import DrainingError, SessionNotFoundError
 from compass_service.session import checkpoint as checkpoints
 from compass_service.session.session import Session
 from compass_service.session.watch import Watch
+from compass_service.session.watchdog import PhaseLimits
 
 _PAGE = 500
 
@@ -26,11 +27,13 @@ class Registry:
         now_ms: Callable[[], int],
         reattach_window_ms: int,
         idle_ms: int,
+        phase_limits: PhaseLimits,
     ) -> None:
         self._log = log
         self._now_ms = now_ms
         self._reattach_window_ms = reattach_window_ms
         self._idle_ms = idle_ms
+        self._phase_limits = phase_limits
         self._sessions: dict[str, Session] = {}
         self._loading: dict[str, asyncio.Future[Session]] = {}
         self._to_reload: set[str] = set()
@@ -63,7 +66,7 @@ class Registry:
                 await self.open(stored.session_id, create=False)
 
     async def run(self, *, tick_s: float) -> None:
-        """Judge closed windows and evict idle sessions, for ever."""
+        """Judge closed windows, mark stalled phases and evict idle sessions, for ever."""
         while True:
             await asyncio.sleep(tick_s)
             await self.sweep()
@@ -80,6 +83,8 @@ class Registry:
                 session.judge()
             elif not session.is_busy and now_ms - session.touched_ms >= self._idle_ms:
                 del self._sessions[session.session_id]
+            else:
+                session.watch(self._phase_limits)
 
     def drain(self) -> None:
         """Detach every producer and wake every watch, so that their calls end and their clients come back later."""

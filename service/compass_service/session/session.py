@@ -28,6 +28,7 @@ from compass_service.session.holds import Attachment, Controller
 from compass_service.session.inbox import Prompt, Submission
 from compass_service.session.producers import Hello, admit, num_known
 from compass_service.session.prompts import Prompts
+from compass_service.session.watchdog import PhaseLimits, is_stalled
 
 _logger = structlog.get_logger(__name__)
 
@@ -140,6 +141,12 @@ class Session:
         now_ms = self._now_ms()
         drafts = self.mapper.lose(now_ms=now_ms)
         self._commit([*drafts, *self.prompts.holder_lost(first_seq=self._seq_after(drafts), now_ms=now_ms)])
+
+    def watch(self, limits: PhaseLimits) -> None:
+        """Mark the phase stalled if the attached agent has been silent for too long."""
+        now_ms = self._now_ms()
+        if self.attachment is not None and is_stalled(self.mapper.state, limits, now_ms=now_ms):
+            self._commit(self.mapper.stall(now_ms=now_ms))
 
     # -- prompts and control ----------------------------------------------------------------------------------------
 

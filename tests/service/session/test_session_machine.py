@@ -63,6 +63,7 @@ class SessionMachine(RuleBasedStateMachine):
             now_ms=lambda: self.now_ms,
             reattach_window_ms=WINDOW_MS,
             idle_ms=10,
+            phase_limits={},
         )
         await self.registry.recover()
 
