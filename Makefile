@@ -71,8 +71,8 @@ proto-check: $(INSTALLED) ## Check the contract: style, compatibility, and that 
 proto-release: proto-check ## Take the contract as it is into the image that later changes may not break (at a release)
 	$(BIN)/buf build --exclude-source-info --output $(RELEASED)
 
-bench: $(INSTALLED) ## Run every benchmark; each prints JSON
-	@for script in $$(grep -l __main__ bench/*.py); do $(BIN)/python "$$script" || exit 1; done
+bench: $(INSTALLED) ## Run every benchmark; each prints JSON, and at the end comes a table of values and targets
+	PYTHONPATH=bench $(BIN)/python -m harness
 
 clean: ## Remove .venv and every cache; data stays
 	rm -rf $(VENV) $(CACHES)
