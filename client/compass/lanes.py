@@ -18,6 +18,8 @@ _PRIORITY_EVENTS = frozenset(
     {"session_injection", "session_error", "user_message", "message_end", "activity", "prompt"},
 )
 _PRIORITY_RUN_EVENTS = frozenset({"run_completed", "run_failed", "run_canceled"})
+_STALE_ITEMS = 16
+"""Trace items that a reader which is behind keeps ahead of a priority item."""
 
 
 def is_priority(frame: pb.AgentSessionFrame) -> bool:
@@ -152,8 +154,8 @@ class LanePair(Generic[T]):
     def offer_priority(self, entry: Entry[T], *, past_bound: bool = False) -> None:
         """Add a priority item, or remember that it is spilled. `past_bound` keeps it: there is no log to refill from.
 
-        A reader that is behind, one whose trace lane has overflowed since it was last level, keeps only a sixteenth of
-        the trace bound ahead of a priority item: else the item would wait for a thousand frames that are stale anyway.
+        A reader that is behind, one whose trace lane has overflowed since it was last level, keeps only a few trace
+        items ahead of a priority item: else the item would wait for a thousand that are stale anyway.
         """
         if self._spilled_from is not None or (self.priority_is_full and not past_bound):
             self._spill(entry.position)
@@ -161,7 +163,7 @@ class LanePair(Generic[T]):
             self._priority.append(entry)
             self._priority_bytes += entry.size
         if self._behind and not self.keeps_stale:
-            self._trim(max(1, self.bounds.trace_items // 16))
+            self._trim(_STALE_ITEMS)
 
     def refill(self, entries: Iterable[Entry[T]], *, covered: int) -> None:
         """Give back spilled priority items: all those from `spilled_from` up to and including position `covered`."""
@@ -187,7 +189,8 @@ class LanePair(Generic[T]):
             self.cursor = entry.position
             num_items += 1
             num_bytes += entry.size
-        if self.is_empty:
+        if not taken and self.is_empty:
+            # Not as soon as the last item is taken: where little is kept, that happens to a reader that is far behind.
             self._behind = False
         return taken
 

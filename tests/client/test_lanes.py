@@ -64,8 +64,19 @@ def test_a_reader_that_is_behind_keeps_little_trace_ahead_of_a_priority_item():
 
     taken = take_all(lanes)
 
-    assert Hole(1, 151) == taken[0]
-    assert list(range(152, 203)) == [item.position for item in taken if isinstance(item, Entry)]
+    assert Hole(1, 145) == taken[0]
+    assert list(range(146, 203)) == [item.position for item in taken if isinstance(item, Entry)]
+
+
+def test_a_reader_stays_behind_until_it_finds_nothing_waiting():
+    lanes: LanePair[str] = LanePair(LaneBounds(160, 100_000, 10, 1_000))
+    lanes.offer_trace([entry(position) for position in range(1, 162)])
+
+    take_all(lanes)
+    assert lanes.is_behind
+
+    take_all(lanes)
+    assert not lanes.is_behind
 
 
 def test_a_reader_that_is_not_behind_loses_nothing_to_a_priority_item():

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from compass.lanes import Entry, LanePair
 from compass.v1 import compass_pb2 as pb
@@ -103,23 +103,9 @@ class Feed:
             self._first_ordinal += 1
 
     def _offer(self, record: Record) -> None:
-        offers = [follower.lanes for follower in self.followers if follower.lanes is not None]
-        if not offers:
-            return
-        trace: list[Entry[bytes]] = []
-        for seq, is_priority, frame in kept_frames(record):
-            entry = Entry(seq, len(frame), frame)
-            if not is_priority:
-                trace.append(entry)
-                continue
-            for lanes in offers:
-                if trace:
-                    lanes.offer_trace(trace)
-                lanes.offer_priority(entry)
-            trace = []
-        if trace:
-            for lanes in offers:
-                lanes.offer_trace(trace)
+        pairs = [follower.lanes for follower in self.followers if follower.lanes is not None]
+        if pairs:
+            offer(record, pairs)
 
     def _pace(self, record: Record) -> None:
         self._unwoken += len(record.frames)
@@ -155,6 +141,26 @@ class Follower:
     def sent(self) -> None:
         """Note that something was sent just now."""
         self.last_sent = self._now()
+
+
+def offer(record: Record, pairs: Sequence[LanePair[bytes]], *, after: int = 0) -> None:
+    """Offer the frames of a record that follow a seq to lane pairs."""
+    trace: list[Entry[bytes]] = []
+    for seq, is_priority, frame in kept_frames(record):
+        if seq <= after:
+            continue
+        entry = Entry(seq, len(frame), frame)
+        if not is_priority:
+            trace.append(entry)
+            continue
+        for lanes in pairs:
+            if trace:
+                lanes.offer_trace(trace)
+            lanes.offer_priority(entry)
+        trace = []
+    if trace:
+        for lanes in pairs:
+            lanes.offer_trace(trace)
 
 
 def _num_bytes(record: Record) -> int:

@@ -17,6 +17,26 @@ def gap_frame(session_id: str, first_seq: int, last_seq: int, reason: pb.Session
     return frames.delimit(pb.AgentSessionFrame(session_id=session_id, gap=gap).SerializeToString())
 
 
+class Laps:
+    """Tells whether a reader of history gains on the head.
+
+    A lap ends where the head was when the lap began. A reader whose next lap is no shorter is slower than the producer:
+    it would read history for ever, further behind the head with each lap.
+    """
+
+    def __init__(self, *, cursor: int, head_seq: int) -> None:
+        self._end = head_seq
+        self._num_frames = head_seq - cursor
+
+    def is_losing(self, *, cursor: int, head_seq: int) -> bool:
+        """Judge the lap if it has ended, and begin the next one."""
+        if cursor < self._end:
+            return False
+        last_frames, self._num_frames = self._num_frames, head_seq - cursor
+        self._end = head_seq
+        return self._num_frames >= max(1, last_frames)
+
+
 class Picked(NamedTuple):
     """What a record gave."""
 

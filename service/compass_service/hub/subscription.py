@@ -9,8 +9,8 @@ from compass.lanes import Entry, Hole, LaneBounds, LanePair
 from compass.limits import MAX_FRAME_BYTES, MAX_RESPONSE_BYTES
 from compass.v1 import compass_pb2 as pb
 from compass_service import frames
-from compass_service.hub.feed import Feed, Follower
-from compass_service.hub.reading import REASON_LAG, History, gap_frame
+from compass_service.hub.feed import Feed, Follower, offer
+from compass_service.hub.reading import REASON_LAG, History, Laps, gap_frame
 from compass_service.log.protocol import Record, SessionLog
 from compass_service.log.records import kept_frames
 from compass_service.mapper import activity_message
@@ -19,9 +19,10 @@ from compass_service.problems import DrainingError
 _PART_BYTES = MAX_RESPONSE_BYTES - MAX_FRAME_BYTES - 4_096
 """A part may pass this by one frame and the gap before it, and so never passes MAX_RESPONSE_BYTES."""
 _LIVE_PART_BYTES = 64 * 1024
-_BEHIND_PART_BYTES = 8 * 1024
-"""What is in a message can be neither dropped nor overtaken: a reader that is behind gets small ones."""
 _PART_FRAMES = 8_192
+_BEHIND_PART_BYTES = 8 * 1024
+_BEHIND_PART_FRAMES = 16
+"""What is in a message can be neither dropped nor overtaken: a reader that is behind gets small ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Subscription:
     """Gives the parts of one reader in order. `next` waits, everything else is synchronous.
 
     The cursor only grows. Until it is level with the head, and always for a lossless reader, frames come from the
-    feed's recent records or from the log; from then on a lane pair decides what a slow reader misses.
+    feed's recent records or from the log; from then on a lane pair decides what a slow reader misses. A live reader
+    that never gets level, since more arrives than it takes, gets its lane pair once that shows.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Subscription:
         self._is_draining = is_draining
         self._follower = Follower(now)
         self._history = History(wants.session_id, head_seq if wants.from_now else wants.since_seq)
+        self._laps = Laps(cursor=self._history.cursor, head_seq=head_seq)
         self._records: deque[Record] = deque()
         self._ordinal = -1
         self._read_seq = 0
@@ -89,6 +92,8 @@ class Subscription:
         while not self._is_over:
             if self._is_draining():
                 raise DrainingError
+            if self._is_losing():
+                await self._go_live_behind()
             if (part := self._take()) is not None:
                 self._follower.sent()
                 return part
@@ -156,6 +161,28 @@ class Subscription:
             return pb.SESSION_END_REASON_UNTIL
         return pb.SESSION_END_REASON_HEAD
 
+    def _is_losing(self) -> bool:
+        """Tell whether a live reader without an end must go live now, since it will never be level."""
+        if self._lanes is not None or self._wants.is_lossless or self._last_seq is not None:
+            return False
+        return self._laps.is_losing(cursor=self._cursor, head_seq=self._feed.head_seq)
+
+    async def _go_live_behind(self) -> None:
+        """Put what the reader has not had yet through a lane pair, as if it had been level before that."""
+        lanes: LanePair[bytes] = LanePair(self._bounds, cursor=self._cursor)
+        next_seq = self._cursor + 1
+        while next_seq <= self._feed.head_seq:
+            page = await self._log.read(
+                self._wants.session_id,
+                next_seq,
+                end_seq=self._feed.head_seq + 1,
+                max_bytes=MAX_RESPONSE_BYTES,
+            )
+            for record in page.records:
+                offer(record, [lanes], after=next_seq - 1)
+            next_seq = page.next_seq
+        self._lanes = self._follower.lanes = lanes
+
     def _go_live(self) -> None:
         if self._lanes is None and not self._wants.is_lossless:
             self._lanes = self._follower.lanes = LanePair(self._bounds, cursor=self._history.cursor)
@@ -172,9 +199,12 @@ class Subscription:
         return [frames.delimit(frame.SerializeToString()) for frame in snapshot]
 
     def _from_lanes(self, lanes: LanePair[bytes]) -> list[bytes]:
-        max_bytes = _BEHIND_PART_BYTES if lanes.is_behind else _LIVE_PART_BYTES
+        if lanes.is_behind:
+            max_items, max_bytes = _BEHIND_PART_FRAMES, _BEHIND_PART_BYTES
+        else:
+            max_items, max_bytes = _PART_FRAMES, _LIVE_PART_BYTES
         picked: list[bytes] = []
-        for taken in lanes.take(max_items=_PART_FRAMES, max_bytes=max_bytes):
+        for taken in lanes.take(max_items=max_items, max_bytes=max_bytes):
             first_seq = taken.first if isinstance(taken, Hole) else taken.position
             if first_seq >= self._end_seq:
                 lanes.cursor = self._end_seq - 1
