@@ -44,7 +44,7 @@ def read_text(text: str) -> Embedded:
     whole = _whole(text)
     if isinstance(whole, dict | list | str):
         return Embedded([whole], "")
-    if '\\"' in text and '{"' not in text:
+    if '{\\"' in text and '{"' not in text:
         text = text.replace('\\"', '"')
     values, prose, at = [], [], 0
     for start, end, value in _spans(text):
