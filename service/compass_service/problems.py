@@ -1,7 +1,9 @@
 """What the service refuses, as facts. `doors.status` alone knows which gRPC code each has."""
 
+from compass.failures import PublicProblemError
 
-class ProblemError(Exception):
+
+class ProblemError(PublicProblemError):
     """Root of what the service refuses. Its text is reviewed public text."""
 
 
@@ -71,10 +73,10 @@ class InvalidRequestError(ProblemError):
 
     reason = "INVALID_REQUEST"
 
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"{field} {problem}")
+    def __init__(self, field: str, violation: str) -> None:
+        super().__init__(f"{field} {violation}")
         self.field = field
-        self.problem = problem
+        self.violation = violation
 
 
 class InvalidSessionIdError(InvalidRequestError):

@@ -9,6 +9,7 @@ from typing import TypeVar
 import grpc
 import structlog
 
+from compass.failures import observe, record_cause
 from compass_service.doors import status
 
 Request = TypeVar("Request")
@@ -57,5 +58,15 @@ async def _refuse(context: status.ServicerContext, rpc: str, failure: Exception)
     if status.is_refusal(failure):
         await status.abort(context, status.of(failure))
     correlation_id = secrets.token_hex(8)
-    _logger.error("rpc_failed", rpc=rpc, correlation_id=correlation_id, internal_cause=repr(failure), exc_info=failure)
+    _log_cause("rpc_failed", rpc, correlation_id, failure)
     await status.abort(context, status.internal(correlation_id))
+
+
+def _log_cause(event: str, rpc: str, correlation_id: str, failure: Exception) -> None:
+    """Write why to the log and to the span, under the id that the client gets too."""
+    observed = observe(failure)
+    record_cause(observed, correlation_id=correlation_id)
+    facts = {"rpc": rpc, "correlation_id": correlation_id, "problem": observed.problem}
+    if observed.cause is not None:
+        facts |= {"internal_cause": observed.cause.text, "traceback": observed.cause.traceback}
+    _logger.error(event, **facts)

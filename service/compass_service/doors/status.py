@@ -116,7 +116,7 @@ def _details(failure: Exception) -> list[Message]:
         case problems.InvalidRequestError():
             violation = error_details_pb2.BadRequest.FieldViolation(
                 field=failure.field,
-                description=redact(failure.problem),
+                description=redact(failure.violation),
             )
             return [error_details_pb2.BadRequest(field_violations=[violation])]
         case problems.SessionNotFoundError():
