@@ -172,6 +172,26 @@ ADDITIVE_FIELDS = {
         6: "uint64 seq",
     },
     "PushEventResponse": {1: "uint64 head_seq", 2: "bool duplicate"},
+    "PromptReturned": {1: "string prompt_id"},
+    "ControlRequest": {
+        1: "string session_id",
+        2: "string producer_id",
+        3: "uint64 epoch",
+        4: "uint64 applied_control_seq",
+    },
+    "ControlResponse": {
+        1: "uint64 control_seq",
+        2: "oneof action ControlPrompt prompt",
+        3: "oneof action ControlAbort abort",
+    },
+    "ControlPrompt": {1: "string prompt_id", 2: "string text", 3: "bool steer"},
+    "SubmitPromptRequest": {
+        1: "string session_id",
+        2: "string text",
+        3: "string client_request_id",
+        4: "string author",
+        5: "bool steer",
+    },
 }
 
 ADDITIVE_ENUMS = {
