@@ -97,6 +97,13 @@ def _spell(default: object) -> str:
             return str(default)
 
 
+def test_the_operations_page_lists_every_event_that_the_server_logs() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "service").rglob("*.py"))
+    logged = set(re.findall(r'\b_log(?:ger\.|\.|_cause)\w*\(\s*"(\w+)"', sources))
+    table = rows("docs/operations.md", "Health, and seeing inside")
+    assert {event for names, *_ in table for event in re.findall(r"`(\w+)`", names)} == logged
+
+
 def test_every_invariant_is_held_by_tests_that_exist() -> None:
     held = {
         int(number): re.findall(r"`([\w/.]+::\w+)`", tests)

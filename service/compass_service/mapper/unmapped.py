@@ -10,7 +10,7 @@ _log = structlog.get_logger()
 def count_unmapped(writer: FrameWriter, type_name: str) -> None:
     """Count an event that gives no frame."""
     if writer.state.counts.count_unmapped(type_name):
-        _log.info("inner event unmapped", session=writer.session_id, type=type_name)
+        _log.info("inner_event_unmapped", session=writer.session_id, type=type_name)
 
 
 def silent(_writer: FrameWriter, _event: object) -> None:
