@@ -5,14 +5,16 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
+from grpc import StatusCode
+
 from compass import calls
 from compass.errors import CompassError, ServerUnavailableError
 from compass.outbox import Batch, Outbox, Window
-from compass.status import translated
+from compass.status import from_rpc, translated
 from compass.v1 import agent_gateway_pb2 as pb
 
 
-class PushCall(calls.ReadableCall[pb.PushEventsResponse], Protocol):
+class PushCall(calls.ReadableCall[pb.PushEventsResponse], calls.EndingCall, Protocol):
     """The call, as far as it is used here."""
 
     async def write(self, request: pb.PushEventsRequest) -> None:
@@ -44,6 +46,7 @@ class PushStream:
 
     def __init__(self, call: PushCall, outbox: Outbox, *, wake: asyncio.Event, on_ack: Callable[[], None]) -> None:
         self._call = call
+        self._first_status = calls.FirstStatus(call)
         self._outbox = outbox
         self._wake = wake
         self._on_ack = on_ack
@@ -92,7 +95,16 @@ class PushStream:
             raise ServerUnavailableError("OK")
 
     async def _read(self) -> pb.PushEventsResponse | None:
-        return await calls.read(self._call, silence_s=None, session_id=self._outbox.session_id)
+        session_id = self._outbox.session_id
+        try:
+            return await calls.read(self._call, silence_s=None, session_id=session_id)
+        except ServerUnavailableError:
+            first = self._first_status.error
+            if first is None:
+                raise
+            if first.code() is StatusCode.OK:
+                return None
+            raise from_rpc(first, session_id) from first
 
     def _note(self, response: pb.PushEventsResponse) -> None:
         if response.window_events and response.window_bytes:

@@ -242,6 +242,23 @@ async def test_an_event_that_no_message_can_carry_becomes_a_drop():
     assert publisher.stats.dropped == 2
 
 
+async def test_a_refusal_is_seen_also_when_it_overtakes_a_write():
+    """A write that fails because of the refusal makes grpc.aio report INTERNAL in its stead."""
+    large = '{"type":"x","a":"' + "x" * (5 << 20) + '"}'
+    receives = [("grpc.max_receive_message_length", 2 << 20)]
+
+    async def serve_until_cut(stream):
+        # The end of the requests comes before the status of the refusal; returning now would hide it.
+        await stream.serve()
+        if not stream.log.closed:
+            await asyncio.Event().wait()
+
+    async with client_of(serve_until_cut, server_options=receives) as (client, servicer):
+        await push_all(client.publish("s"), event(0), large, event(1), then="close")
+    assert servicer.log.entries == [event(0), 1, event(1)]
+    assert servicer.num_calls == 2
+
+
 async def test_an_event_that_the_server_refuses_as_too_large_becomes_a_drop_and_is_not_sent_for_ever():
     large = '{"type":"x","a":"' + "x" * (2 << 20) + '"}'
 
