@@ -24,6 +24,9 @@ _log = logging.getLogger("compass")
 
 _PUSHES_A_TURN = 128
 """A producer that never waits lets the rest of its loop, the sending too, have a turn this often."""
+_CROWDED_PAUSE_S = 0.001
+_MOVING_S = 0.5
+"""A burst of trace that would soon be dropped is slowed by so little, and only while acknowledgements keep coming."""
 _LEAVE_GRACE_S = 2.0
 """How long the end of a block that raised may take to get what was pushed acknowledged."""
 _FRAMING_BYTES = 8
@@ -88,6 +91,7 @@ class Publisher:
         self._moved = asyncio.Event()
         self._turn = asyncio.Lock()
         self._progress_seq = 0
+        self._moved_at = -_MOVING_S
         self._sent_bytes = 0
         self._pushes_left = _PUSHES_A_TURN
 
@@ -138,15 +142,15 @@ class Publisher:
     async def push(self, event: Event) -> None:
         """Take one inner event. Returns when it is held here; `flush` tells when it is durable.
 
+        A burst of trace that would overflow is slowed by a millisecond a push while acknowledgements keep coming;
+        otherwise trace does not wait.
+
         Raises InvalidEventError for what is not one JSON object, at once and without harm to the publisher. Cancelled,
         it has not taken the event.
         """
         slimmed = slim(event)
         in_priority = self._waits or slimmed.is_priority
-        self._pushes_left -= 1
-        if self._pushes_left < 0 or (not in_priority and self._outbox.is_crowded):
-            self._pushes_left = _PUSHES_A_TURN
-            await asyncio.sleep(0)
+        await self._give_turn(may_drop=not in_priority)
         if in_priority and (self._outbox.priority_is_full or self._turn.locked()):
             async with self._turn:
                 await self._until(lambda: not self._outbox.priority_is_full)
@@ -169,6 +173,16 @@ class Publisher:
         message = pb.InnerEvent(json=slimmed.json)
         self._outbox.push(message, slimmed.num_bytes + _FRAMING_BYTES, in_priority=in_priority)
         self._wake.set()
+
+    async def _give_turn(self, *, may_drop: bool) -> None:
+        """Let the loop run now and then, and more often when what is pushed may make the lane overflow."""
+        self._pushes_left -= 1
+        is_crowded = may_drop and self._outbox.is_crowded
+        if self._pushes_left >= 0 and not is_crowded:
+            return
+        self._pushes_left = _PUSHES_A_TURN
+        is_moving = asyncio.get_running_loop().time() - self._moved_at < _MOVING_S
+        await asyncio.sleep(_CROWDED_PAUSE_S if is_crowded and is_moving else 0)
 
     async def flush(self) -> None:
         """Wait until everything pushed so far is acknowledged, or was dropped."""
@@ -280,6 +294,7 @@ class Publisher:
     def _on_ack(self) -> None:
         outbox = self._outbox
         if outbox.acked_seq > self._progress_seq or outbox.num_unacknowledged == 0:
+            self._moved_at = asyncio.get_running_loop().time()
             self._progress_seq = outbox.acked_seq
             self._patience.progress()
         self._announce()

@@ -337,3 +337,22 @@ async def test_the_loop_gets_its_turns_while_trace_is_pushed_without_a_pause():
         await push_many(publisher, delta, 20_000)
         assert len(servicer.log.events) > 1_000
         assert publisher.stats.dropped == 0
+
+
+async def test_a_burst_of_trace_drops_nothing_while_the_server_keeps_up():
+    async with client_of(serve) as (client, servicer), client.publish("s", trace_items=300) as publisher:
+        await publisher.push(delta(0))
+        await publisher.flush()
+        for number in range(1, 5_000):
+            await publisher.push(delta(number))
+    assert servicer.log.entries == [delta(number) for number in range(5_000)]
+
+
+async def test_a_stalled_server_does_not_slow_trace_down():
+    gate = Gate(window_events=1)
+    async with client_of(gate) as (client, _), client.publish("s", trace_items=100, close_on_exit=False) as publisher:
+        await until(lambda: publisher._stream is not None and publisher._stream.is_established)
+        async with asyncio.timeout(5):
+            await push_many(publisher, delta, 50_000)
+        assert publisher.stats.dropped > 49_000
+        gate.opened.set()
