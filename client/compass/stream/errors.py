@@ -10,7 +10,7 @@ from typing import Self
 from compass.errors import CompassError
 from compass.failures import Category, Verdict, classify, classify_exception, public_prose
 
-_HTML = re.compile(r"<!doctype html|<html|<head|<body", re.IGNORECASE)
+_HTML = re.compile(r"\A\s*<|<!doctype html|<html|<head|<body", re.IGNORECASE)
 _FIRST_ERROR_STATUS = 400
 _SDK_DIALECTS = {"openai": "openai-chat", "anthropic": "anthropic"}
 
@@ -107,7 +107,7 @@ def _words(body: object) -> object:
             return _words(first)
         case {"error": error} if error:
             return _words(error)
-        case {"message": text} | {"detail": text} if text:
+        case {"message": text} | {"detail": text} | {"msg": text} if text:
             return _words(text)
     return body
 

@@ -12,6 +12,7 @@ from compass.stream.chunks import Answer, Chunk
 from compass.stream.dialects import DONE, LENGTH_STOPS, Dialect
 from compass.stream.errors import ModelStreamError, failure, reported
 from compass.stream.framing import RawEvent
+from compass.stream.halves import HalfKeeper
 from compass.stream.paths import Frame, texts, values, word
 from compass.stream.usage import read_usage
 
@@ -24,6 +25,7 @@ class AnswerReader:
         self._dialect = dialect
         self._answer = answer
         self._calls = CallAssembler(dialect)
+        self._halves = HalfKeeper()
         self._is_lenient = lenient_end
         self._has_chunks = False
         self._has_stopped = False
@@ -83,14 +85,14 @@ class AnswerReader:
         for delta in self._dialect.deltas:
             if delta.when in {None, frame.get("type")}:
                 for text in texts(answer, delta.paths):
-                    yield Chunk(delta.kind, text)
+                    yield from self._halves.whole(delta.kind, text)
         yield from self._calls.read(frame, answer)
         if (stop := word(answer, self._dialect.stop)) is not None:
             self._answer.stop_reason = stop
             yield from self._flush()
 
     def _flush(self) -> list[Chunk]:
-        return self._calls.flush(is_cut=self._answer.stop_reason in LENGTH_STOPS)
+        return [*self._halves.flush(), *self._calls.flush(is_cut=self._answer.stop_reason in LENGTH_STOPS)]
 
     def _note(self, frame: Frame) -> None:
         self._answer.model = self._answer.model or word(frame, self._dialect.model)

@@ -13,6 +13,7 @@ from compass.stream.chunks import Answer, Chunk, ChunkKind
 from compass.stream.contract import ChunkStream
 from compass.stream.dialects import LENGTH_STOPS
 from compass.stream.errors import ModelStreamError
+from compass.stream.guard import SdkStream, guard
 from compass.stream.retry import Retry, RetryingStream
 
 Event = dict[str, Any]
@@ -30,7 +31,7 @@ class EventSink(Protocol):
 
 
 def traced(
-    stream: ChunkStream,
+    stream: ChunkStream | SdkStream,
     publisher: EventSink,
     *,
     prompt: str | None = None,
@@ -42,11 +43,14 @@ def traced(
         async with traced(open_stream(...), publisher, prompt="...") as chunks:
             async for chunk in chunks: ...
 
-    Yields what `stream` yields and raises what it raises. `prompt` becomes the user's message; `model` and `provider`
+    Yields what `stream` yields and raises what it raises; an SDK's stream, or the call that opens it, is guarded first.
+    `prompt` becomes the user's message; `model` and `provider`
     are those that the stream tells, unless given. A failure is published with the error; a stream that is cancelled, or
     left before its end, as one aborted message. A traced `retrying` stream shows each failed attempt and each retry.
     What ends the publisher for good is raised here too.
     """
+    if not isinstance(stream, ChunkStream):
+        stream = guard(stream)
     run = _Run(stream, publisher, model=model, provider=provider)
     return ChunkStream(run.chunks(prompt), stream.answer, unread=stream)
 

@@ -210,6 +210,14 @@ def test_tokens_are_counted_in_one_meaning(dialect: str, frames: list[Any], expe
     assert expected == answer.usage
 
 
+def test_a_character_that_was_cut_between_deltas_comes_whole() -> None:
+    halves = ['{"choices":[{"delta":{"content":"a\\ud83d"}}]}', '{"choices":[{"delta":{"content":"\\ude00b"}}]}']
+    assert read("openai-chat", *halves, choice({}, "stop"), DONE) == text("a", "\U0001f600b")
+    assert read("openai-chat", halves[0], halves[0], choice({}, "stop"), DONE) == text("a", "\ufffda", "\ufffd")
+    assert read("openai-chat", halves[1], halves[0], DONE) == text("\ufffdb", "a", "\ufffd")
+    assert read("openai-chat", '{"choices":[{"delta":{"content":"\\ud83d\\ude00"}}]}', DONE) == text("\U0001f600")
+
+
 @pytest.mark.parametrize("data", ["[[" * 50_000, "1" * 5_000, "[]", "null", '"text"', "{", "nonsense"])
 def test_what_is_no_json_object_is_malformed(data: str) -> None:
     with pytest.raises(ModelStreamError) as caught:

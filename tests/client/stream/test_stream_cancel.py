@@ -89,6 +89,21 @@ async def test_cancelled_at_any_await_a_guarded_call_lets_the_cancellation_throu
     assert num_awaits > 5
 
 
+async def test_cancelled_at_any_await_a_retrying_stream_lets_the_cancellation_through(
+    served: Provider, client: httpx.AsyncClient
+) -> None:
+    num_awaits, is_cancelled = 1, True
+    while is_cancelled:
+        url = served.url(refusal(503, b""), Reply(SLOW_PACKETS))
+
+        def again(url: str = url) -> ChunkStream:
+            return open_stream("openai-chat", url=url, client=client)
+
+        is_cancelled = await cancel_at(read(retrying(again, first_wait_s=0.001)), num_awaits)
+        num_awaits += 1
+    assert num_awaits > 5
+
+
 async def test_cancelled_while_it_waits_for_a_retry_a_traced_stream_tells_that_the_retry_is_given_up(
     served: Provider, client: httpx.AsyncClient
 ) -> None:

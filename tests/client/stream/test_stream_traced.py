@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import anthropic
 import httpx
 import pytest
 
@@ -155,6 +156,16 @@ async def test_the_verdict_of_the_stream_is_the_one_that_the_pane_sees(
     )
     (error,) = pane.errors
     assert Verdict(Category(error.category), error.retryable) == verdict
+
+
+async def test_the_call_of_an_sdk_is_guarded_before_it_is_traced(served: Provider, pane: Pane) -> None:
+    url = served.url(messages(START, answer("So")), path="/v1/messages").removesuffix("/v1/messages")
+    async with anthropic.AsyncAnthropic(api_key="k", base_url=url, max_retries=0) as sdk:
+        call = sdk.messages.create(model="m", max_tokens=9, messages=[], stream=True)
+        with pytest.raises(ModelStreamError):
+            async for _ in traced(call, pane):
+                pass
+    assert pane.story == ["WORKING", "assistant_text So", "message_end INCOMPLETE", "session_error ERROR", "ERRORED"]
 
 
 async def test_a_tool_call_alone_is_a_message(served: Provider, client: httpx.AsyncClient, pane: Pane) -> None:
