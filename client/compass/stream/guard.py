@@ -5,7 +5,7 @@ The SDKs take a stream that was cut for a finished one. Which SDK it is shows in
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from compass.failures import Category
 from compass.stream.chunks import Answer, Chunk
@@ -16,7 +16,9 @@ from compass.stream.paths import Frame
 from compass.stream.patience import FIRST_CHUNK_TIMEOUT_S, IDLE_TIMEOUT_S, Patience
 from compass.stream.reader import AnswerReader
 
-SdkStream = AsyncIterator[Any] | Awaitable[Any] | Callable[[], Any] | Any
+SdkStream: TypeAlias = (
+    AsyncIterator[Any] | AbstractAsyncContextManager[Any] | Awaitable[Any] | Callable[[], Any]  # as the SDKs type them
+)
 """A stream of an SDK's async client, the manager or the awaitable that opens it, or a callable that gives one."""
 
 

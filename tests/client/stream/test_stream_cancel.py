@@ -10,7 +10,7 @@ import pytest
 from client.stream.cancelling import cancel_at
 from client.stream.frames import DONE, choice, sse
 from client.stream.provider import Provider, Reply, refusal, with_length
-from compass.stream import ChunkStream, guard, open_stream, retrying, traced
+from compass.stream import ChunkStream, StreamClosedError, guard, open_stream, retrying, traced
 
 WHOLE = with_length(sse(choice({"content": "a"}), choice({"content": "b"}, "stop"), DONE))
 SLOW_PACKETS = (WHOLE[:90], WHOLE[90:170], WHOLE[170:])
@@ -134,3 +134,12 @@ async def test_a_reader_that_leaves_a_traced_stream_tells_one_abort(
         assert types_of(told) == ["agent_start", "message_start", "message_update", "message_end"]
         assert told.events[-1]["message"]["stopReason"] == "aborted"
         assert told.events[-1]["message"]["content"] == [{"type": "text", "text": "a"}]
+
+
+async def test_a_stream_that_was_cancelled_never_looks_finished(served: Provider, client: httpx.AsyncClient) -> None:
+    stream = open_stream("openai-chat", url=served.url(Reply((), end="hang")), client=client)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await anext(stream)
+    with pytest.raises(StreamClosedError):
+        await anext(stream)
