@@ -92,7 +92,10 @@ def oldest_unix_ms(connection: apsw.Connection, session_key: int, *, trace_only:
         from_seq = connection.execute(_TRACE_FROM, (session_key,)).get
         found = connection.execute(_OLDEST_WITH_TRACE, _span(session_key, from_seq))
     else:
-        found = connection.execute(_OLDEST, (*_span(session_key), _free_seq(connection, session_key)))
+        free_seq = _free_seq(connection, session_key)
+        first, end = _span(session_key)
+        # Bounded by key too, else a protected session would be read to its end for a record that is not there.
+        found = connection.execute(_OLDEST, (first, min(end, first + free_seq), free_seq))
     oldest: int | None = found.get
     return oldest
 

@@ -85,10 +85,13 @@ class Trim:
             last_key = sessions[-1].key
 
     def _trim_by_age(self, session: _Session) -> Work:
-        if self._retention.age_ms is not None:
-            yield from self._trim_before(session, self._now_unix_ms - self._retention.age_ms, trace_only=False)
-        if self._retention.trace_age_ms is not None:
-            yield from self._trim_before(session, self._now_unix_ms - self._retention.trace_age_ms, trace_only=True)
+        age_ms, trace_age_ms = self._retention.age_ms, self._retention.trace_age_ms
+        if age_ms is not None:
+            yield from self._trim_before(session, self._now_unix_ms - age_ms, trace_only=False)
+        # A record that is protected, however old, loses its trace frames all the same.
+        for trace_limit_ms in (age_ms, trace_age_ms):
+            if trace_limit_ms is not None:
+                yield from self._trim_before(session, self._now_unix_ms - trace_limit_ms, trace_only=True)
 
     def _trim_before(self, session: _Session, before_unix_ms: int, *, trace_only: bool) -> Work:
         oldest = oldest_unix_ms(self._connection, session.key, trace_only=trace_only)

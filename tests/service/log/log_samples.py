@@ -19,6 +19,7 @@ def record(
     at: int = 1_000,
     checkpoint: bytes | None = None,
     size: int = 20,
+    protected: int | None = None,
 ) -> Record:
     """A record with one frame for each letter: t is trace, P is priority."""
     seqs = range(first_seq, first_seq + len(lanes))
@@ -29,6 +30,7 @@ def record(
         frames=tuple(frame(seq, size=size) for seq in seqs),
         checkpoint=f"after {seqs.stop - 1}".encode() if checkpoint is None else checkpoint,
         at_unix_ms=at,
+        protected_from_seq=protected,
     )
 
 

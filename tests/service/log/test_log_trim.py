@@ -131,6 +131,23 @@ async def test_over_the_total_the_oldest_of_all_sessions_goes_first(open_log, li
     assert {name: await held(log, name) for name in "ab"} == expected
 
 
+@pytest.mark.parametrize(
+    "retention",
+    [Retention(age_ms=100), Retention(session_bytes=1), Retention(total_bytes=1)],
+    ids=["age", "session", "total"],
+)
+async def test_what_is_protected_loses_its_trace_only_until_it_is_let_go(open_log, retention: Retention):
+    log = open_log(retention=retention)
+    await fill(log, record(1, "tP", at=10), record(3, "tP", at=10), record(5, "tPt", at=10, protected=4))
+
+    assert await log.trim(now_unix_ms=550) == []
+    assert await held(log) == [(3, ".P"), (5, ".P.")]
+
+    await log.append(record(8, "", at=550))
+    await log.trim(now_unix_ms=550)
+    assert await held(log) == []
+
+
 async def test_a_session_is_removed_when_all_of_it_is_too_old(open_log):
     log = open_log(retention=Retention(age_ms=100))
     await fill(log, record(1, "tP", session_id="old", at=10), record(1, "", session_id="bare", at=10))
