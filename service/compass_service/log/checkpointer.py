@@ -11,12 +11,10 @@ from pathlib import Path
 
 import apsw
 
-from compass_service.log.schema import WAL_LIMIT_BYTES, connect_checkpointer
+from compass_service.log.schema import connect_checkpointer
 from compass_service.log.transaction import full_disk_named
 
 _PAGE_BYTES = 4096
-_COPY_PAGES = 4 * 1024 * 1024 // _PAGE_BYTES
-_START_OVER_PAGES = WAL_LIMIT_BYTES // _PAGE_BYTES
 
 _PATIENCE_MS = 20
 _LAST_PATIENCE_MS = 2_000
@@ -26,7 +24,9 @@ _LAST_PATIENCE_MS = 2_000
 class Checkpointer:
     """The checkpointing connection. `committed` and `truncate` are called by the writer's thread, between commits."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, *, wal_limit_bytes: int) -> None:
+        self._limit_pages = wal_limit_bytes // _PAGE_BYTES
+        self._copy_pages = self._limit_pages // 4
         self._connection = connect_checkpointer(data_dir)
         self._connection_lock = threading.Lock()
         self._wanted = threading.Event()
@@ -34,7 +34,7 @@ class Checkpointer:
         self.has_rest = False
         """Whether the WAL holds commits that `rest` has not asked to copy."""
         self._num_copied = 0
-        self._start_over_at = _START_OVER_PAGES
+        self._start_over_at = self._limit_pages
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="log-checkpointer", daemon=True)
         self._thread.start()
@@ -47,12 +47,12 @@ class Checkpointer:
             raise error
         if wal_pages < self._num_copied:  # it has started over
             self._num_copied = 0
-            self._start_over_at = _START_OVER_PAGES
+            self._start_over_at = self._limit_pages
         if wal_pages >= self._start_over_at:
-            self._start_over_at = wal_pages + _COPY_PAGES  # the next attempt, should this one be in a reader's way
-            patience_ms = _PATIENCE_MS if wal_pages < 2 * _START_OVER_PAGES else _LAST_PATIENCE_MS
+            self._start_over_at = wal_pages + self._copy_pages  # the next attempt, should this one be in a reader's way
+            patience_ms = _PATIENCE_MS if wal_pages < 2 * self._limit_pages else _LAST_PATIENCE_MS
             self._checkpoint(apsw.SQLITE_CHECKPOINT_RESTART, patience_ms=patience_ms)
-        elif wal_pages - self._num_copied >= _COPY_PAGES:
+        elif wal_pages - self._num_copied >= self._copy_pages:
             self._num_copied = wal_pages
             self._wanted.set()
 

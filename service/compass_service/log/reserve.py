@@ -15,6 +15,21 @@ RESERVE_NAME = "compass.reserve"
 _RETRY_S = 0.25
 
 
+_LEAST_WAL_BYTES = 256 * 1024
+_MOST_WAL_BYTES = 16 * 1024 * 1024
+
+
+def wal_limit_bytes(reserve_bytes: int) -> int:
+    """Say how large the WAL may grow before it starts over.
+
+    The reserve must have room for all that the WAL has still to bring into the database, and for what retention writes
+    then. A quarter leaves some for the group that passes the limit, and for readers that keep the WAL from starting
+    over at once.
+    """
+    most = min(_MOST_WAL_BYTES, reserve_bytes // 4) if reserve_bytes else _MOST_WAL_BYTES
+    return max(most, _LEAST_WAL_BYTES)
+
+
 class Reserve:
     """A file of allocated but unused bytes. Not held means that the disk is full, or was when last looked at."""
 

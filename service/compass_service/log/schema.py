@@ -17,9 +17,6 @@ SEQ_BITS = 36
 """Low bits of a record's key that are its first seq: 68 thousand million frames a session, 134 million sessions."""
 SEQ_MASK = (1 << SEQ_BITS) - 1
 
-WAL_LIMIT_BYTES = 32 * 1024 * 1024
-"""How large the WAL grows, about, before it starts over."""
-
 _BUSY_MS = 30_000
 """How long to wait for another program that has the database locked, such as somebody's sqlite3 shell."""
 
@@ -70,24 +67,25 @@ class SchemaVersionError(LogError):
         self.found = found
 
 
-def connect_writer(data_dir: Path) -> apsw.Connection:
+def connect_writer(data_dir: Path, *, wal_limit_bytes: int) -> apsw.Connection:
     """Open the one connection that writes, and make the tables if they are not there. Raises SchemaVersionError."""
     connection = apsw.Connection(str(data_dir / DB_NAME))
     try:
-        _prepare(connection)
+        _prepare(connection, wal_limit_bytes)
     except Exception:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: apsw.Connection) -> None:
+def _prepare(connection: apsw.Connection, wal_limit_bytes: int) -> None:
     connection.set_busy_timeout(_BUSY_MS)
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
         raise SchemaVersionError(found=version)
     connection.pragma("auto_vacuum", "INCREMENTAL")  # heeded only before the first table
     connection.pragma("journal_mode", "WAL")
+    connection.pragma("journal_size_limit", wal_limit_bytes)  # to what its file is cut when it starts over
     _set_durable(connection)
     if version == 0:
         with connection:
@@ -111,5 +109,4 @@ def connect_reader(data_dir: Path) -> apsw.Connection:
 
 def _set_durable(connection: apsw.Connection) -> None:
     connection.pragma("synchronous", "FULL")  # NORMAL loses acknowledged records in a power cut
-    connection.pragma("journal_size_limit", WAL_LIMIT_BYTES)
     connection.wal_autocheckpoint(0)  # a checkpoint inside a commit makes that commit wait

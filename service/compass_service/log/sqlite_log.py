@@ -20,7 +20,7 @@ from compass_service.log.listeners import Listeners
 from compass_service.log.lock import DataDirLock
 from compass_service.log.protocol import Listener, LogClosedError, LogError, Page, Record, StoredSession
 from compass_service.log.reader import Readers, list_sessions, load_session, read_page
-from compass_service.log.reserve import Reserve
+from compass_service.log.reserve import Reserve, wal_limit_bytes
 from compass_service.log.retention import Retention
 from compass_service.log.schema import DataDirUnusableError, connect_writer
 from compass_service.log.store import Store
@@ -59,10 +59,11 @@ class SqliteLog:
         with ExitStack() as files:
             lock = DataDirLock(data_dir)
             files.callback(lock.release)
-            self._store = Store(connect_writer(data_dir), retention)
+            wal_limit = wal_limit_bytes(reserve_bytes)
+            self._store = Store(connect_writer(data_dir, wal_limit_bytes=wal_limit), retention)
             files.callback(self._store.close)
             reserve = Reserve(data_dir, reserve_bytes)
-            checkpointer = Checkpointer(data_dir)
+            checkpointer = Checkpointer(data_dir, wal_limit_bytes=wal_limit)
             files.callback(checkpointer.close)
             self._readers = Readers(data_dir)
             files.callback(self._readers.close)
@@ -83,7 +84,7 @@ class SqliteLog:
         """Open the log in a data directory, which is made if it is not there. Blocks while it recovers from a crash.
 
         Retention is applied by `trim`, and by the log itself when the disk is full. `reserve_bytes` are held back for
-        that day; less than the WAL may grow to (32 MiB) may not be enough then.
+        that day, and bound how much the WAL may put off: less than a few MiB may not be enough, and 0 holds none.
 
         Raises DataDirLockedError while another log holds it, SchemaVersionError if a newer service wrote it, and
         DataDirUnusableError if SQLite cannot open it.

@@ -66,7 +66,7 @@ async def test_a_kill_at_any_instant_loses_nothing_acknowledged(open_log, tmp_pa
 
 async def copy_with_wal(open_log, tmp_path: Path) -> Path:
     """Write fifty records and copy the files as they are on the disk, before anything is moved out of the WAL."""
-    log = open_log()
+    log = open_log(reserve_bytes=16 * 1024 * 1024)
     for seq in range(1, 51):
         await log.append(record(seq, "t", size=100))
     copy = tmp_path / "copy"

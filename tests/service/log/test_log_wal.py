@@ -9,9 +9,16 @@ from structlog.testing import capture_logs
 from compass_service.frames import delimit
 from compass_service.log import SqliteLog
 from compass_service.log.protocol import LogClosedError, LogReadError, Record
-from compass_service.log.schema import DB_NAME, WAL_LIMIT_BYTES
+from compass_service.log.reserve import wal_limit_bytes
+from compass_service.log.schema import DB_NAME
 
 MIB = 1024 * 1024
+
+
+@pytest.fixture
+async def log(open_log) -> SqliteLog:
+    """A log whose WAL may grow to 4 MiB."""
+    return open_log(reserve_bytes=16 * MIB)
 
 
 def big(seq: int) -> Record:
@@ -37,7 +44,7 @@ async def test_the_wal_stays_bounded_under_a_writer_that_never_rests(log: Sqlite
         await log.append(big(seq))
         largest = max(largest, wal_bytes(tmp_path / "data"))
 
-    assert largest < WAL_LIMIT_BYTES + 8 * MIB
+    assert largest < 7 * MIB
 
 
 async def test_the_wal_stays_bounded_while_others_read(log: SqliteLog, tmp_path: Path):
@@ -51,7 +58,15 @@ async def test_the_wal_stays_bounded_while_others_read(log: SqliteLog, tmp_path:
     for reader in readers:
         reader.cancel()
 
-    assert wal_bytes(tmp_path / "data") < 2 * WAL_LIMIT_BYTES
+    assert wal_bytes(tmp_path / "data") < 12 * MIB
+
+
+@pytest.mark.parametrize(
+    ("reserve_bytes", "expected"),
+    [(0, 16 * MIB), (1, MIB // 4), (2 * MIB, MIB // 2), (64 * MIB, 16 * MIB), (1024 * MIB, 16 * MIB)],
+)
+def test_the_wal_may_grow_to_a_quarter_of_the_reserve(reserve_bytes: int, expected: int):
+    assert wal_limit_bytes(reserve_bytes) == expected
 
 
 async def test_the_wal_is_emptied_in_a_quiet_moment(log: SqliteLog, tmp_path: Path):
