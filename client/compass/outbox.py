@@ -75,6 +75,7 @@ class Outbox:
         """Last producer seq of each message in flight."""
         self._dropped_before: dict[int, int] = {}
         """By position of an event: what was dropped just before it."""
+        self._has_refused = False
         self._num_known = 0
         """Coming events that an earlier life of this epoch has had acknowledged. While there are any, none is held."""
 
@@ -173,23 +174,29 @@ class Outbox:
         while num_committed and self._ready:
             self._dropped_before.pop(self._ready.popleft().position, None)
             num_committed -= 1
+        if self._has_refused:
+            self._has_refused = False
+            self._drop_refused()
         while num_committed and not self._lanes.is_empty:
             taken = self._lanes.take(max_items=num_committed, max_bytes=MAX_BATCH_BYTES)
             num_committed -= sum(isinstance(each, Entry) for each in taken)
         self._num_known += num_committed
 
-    def drop_refused(self) -> bool:
-        """Drop the event in flight that the server must have refused as too large. False when none is that large.
+    def note_refused(self) -> bool:
+        """Note that the server refused an event in flight as too large. False when none is that large.
 
-        Only an event larger than a batch travels alone, so it is the first of these.
+        `resume` drops it: only then is it known which of the large ones the server has.
         """
-        self._rewind()
+        self._has_refused = any(entry.size > MAX_BATCH_BYTES for entry in self._in_flight)
+        return self._has_refused
+
+    def _drop_refused(self) -> None:
+        """Drop the event that was refused. Only one larger than a batch travels alone, so it is the first of these."""
         for index, entry in enumerate(self._ready):
             if entry.size > MAX_BATCH_BYTES:
                 del self._ready[index]
                 self._tell_dropped(entry, index)
-                return True
-        return False
+                return
 
     def _rewind(self) -> None:
         self._ready.extendleft(reversed(self._in_flight))

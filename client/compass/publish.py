@@ -283,7 +283,7 @@ class Publisher:
 
     async def _recover(self, stream: PushStream, error: CompassError) -> None:
         """Pause before the next stream. Raises the error when another stream would not help."""
-        if isinstance(error, errors.MessageTooLargeError) and stream.is_established and self._outbox.drop_refused():
+        if isinstance(error, errors.MessageTooLargeError) and stream.is_established and self._outbox.note_refused():
             return
         if isinstance(error, errors.SequenceJumpError) and (error.expected_seq or 0) <= self._outbox.acked_seq:
             raise error

@@ -41,6 +41,18 @@ _INNER_CUT = frozenset({"partial"})
 _STREAMING = ("text_", "thinking_", "toolcall_")
 """Inner events that stream a message. The others, `done` and `error`, come once and stay whole."""
 
+
+class _Inner(msgspec.Struct):
+    type: str
+    partial: msgspec.Raw = msgspec.Raw()
+
+
+class _Update(msgspec.Struct, tag_field="type", tag=_UPDATE):
+    inner: _Inner = msgspec.field(name=_INNER)
+    message: msgspec.Raw = msgspec.Raw()
+
+
+_decode_update = msgspec.json.Decoder(_Update).decode
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_string = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder().encode
@@ -49,17 +61,19 @@ _type_names = {_encode(name): name for name in (_UPDATE, *_CUMULATIVE)}
 
 def slim(event: Event) -> Slimmed:
     """Make an inner event ready to be sent. Raises InvalidEventError when it is not one JSON object."""
-    if isinstance(event, Mapping):
-        text, is_priority = _slim_object(event)
-    elif isinstance(event, str):
+    if isinstance(event, str):
         # A lone surrogate has no UTF-8; its JSON escape says the same.
         text, is_priority = _slim_text(event.encode("utf-8", "backslashreplace").rstrip(b"\r\n"))
+    elif isinstance(event, Mapping):
+        text, is_priority = _slim_object(event)
     else:
         text, is_priority = _slim_text(event.rstrip(b"\r\n"))
     return Slimmed(text.decode(errors="replace"), len(text), is_priority)
 
 
 def _slim_text(text: bytes) -> tuple[bytes, bool]:
+    if b'"partial"' not in text and (is_priority := _lane_of_slim_update(text)) is not None:
+        return text, is_priority
     try:
         members = _decode(text)
     except RecursionError:
@@ -73,6 +87,21 @@ def _slim_text(text: bytes) -> tuple[bytes, bool]:
     if name == _UPDATE:
         return _slim_update(text, members)
     return _without(text, members, _CUMULATIVE[name]), _is_priority(name)
+
+
+def _lane_of_slim_update(text: bytes) -> bool | None:
+    """Return whether an update with nothing to cut is priority. None for any other text, which is looked at closely.
+
+    Nearly all of a stream is such updates, and this reads one in a sixth of the time.
+    """
+    try:
+        update = _decode_update(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    inner_type = update.inner.type
+    if update.message or update.inner.partial or not inner_type.startswith(_STREAMING):
+        return None
+    return _is_priority(_UPDATE, inner_type)
 
 
 def _slim_update(text: bytes, members: dict[str, msgspec.Raw]) -> tuple[bytes, bool]:
