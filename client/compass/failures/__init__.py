@@ -5,9 +5,10 @@ from compass.failures.categories import Category, Verdict
 from compass.failures.classifier import classify
 from compass.failures.exceptions import classify_exception
 from compass.failures.failure import failure_from
+from compass.failures.log_redaction import redact_event, redact_value
 from compass.failures.problem import Cause, Observed, PublicProblemError, observe
 from compass.failures.receipts import digest, merge_receipts, receipt_from
-from compass.failures.redaction import redact, redact_event, redact_value
+from compass.failures.redaction import redact
 from compass.failures.tracing import record_cause
 
 __all__ = [

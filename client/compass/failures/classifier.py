@@ -8,8 +8,9 @@ overrules a machine word. What no rule knows stays UNKNOWN.
 from compass.failures.categories import Verdict
 from compass.failures.dialects import dialect_rules
 from compass.failures.evidence import Evidence, is_success
+from compass.failures.generic import COARSE, ENDINGS, GENERIC
 from compass.failures.retry_after import has_retry_after, retry_after_ms
-from compass.failures.rules import COARSE, ENDINGS, GENERIC, MALFORMED, RATE, UNKNOWN, Rule, Rules
+from compass.failures.rules import MALFORMED, RATE, UNKNOWN, Rule, Rules
 from compass.failures.walker import gather
 
 

@@ -93,3 +93,11 @@ _PROSE = """
 """
 PLAIN_VALUES = frozenset(_PROSE.split())
 """Words that stand where a secret could, and are prose."""
+
+CODE = re.compile(
+    r"(?:self|this|os|process|config|settings|env|ctx|request|args|options|params|props|secrets)[.\[]"
+    r"|[A-Za-z_][\w.]{0,128}\[[\w:-]{0,64}\]?$"
+    r"|[A-Za-z_][\w.]{0,128}\((?:[^()]{0,128}\)?)?$"
+    r"|\$\{?[A-Z_][A-Z0-9_]{0,64}\}?$",
+)
+"""What stands where a secret could, and is an expression or the name of a variable."""

@@ -6,14 +6,12 @@ codes, model names, commit hashes and uuids are no secrets and stay.
 
 import base64
 import binascii
-import datetime
-import enum
 import re
-from collections.abc import Collection, Mapping, MutableMapping
 
 from compass.failures.credentials import (
     BASIC,
     BEARER,
+    CODE,
     FLAG,
     JWT,
     PLAIN_VALUES,
@@ -21,15 +19,13 @@ from compass.failures.credentials import (
     PRIVATE_KEY_END,
     PROVIDER_KEY,
     QUERY,
-    SECRET_KEY,
     SECRET_NAME,
     USER_FLAG,
 )
 
 MARK = "[redacted]"
-_MAX_DEPTH = 12
 
-_UNQUOTED = re.compile(r"(?:[^\s\"'&,;<>\\]|\\(?![nrt\"'])){1,4096}+")
+_UNQUOTED = re.compile(r"(?:[^\s\"'&,;<>\\]|\\(?![nrt\"']))++")
 _TRAILING = ")]}.:!?"
 _QUOTE = re.compile(r"(\\*+)([\"'])")
 _SCHEME = re.compile(r"(?:bearer|basic|token|apikey|api-key|negotiate|key)\s{1,4}", re.IGNORECASE)
@@ -59,39 +55,6 @@ def redact(text: str) -> str:
         text = pattern.sub(_value, text)
     text = PROVIDER_KEY.sub(MARK, text)
     return JWT.sub(MARK, text)
-
-
-def redact_event(_logger: object, _name: str, event_dict: MutableMapping[str, object]) -> MutableMapping[str, object]:
-    """Redact a log event: a structlog processor, to be placed right before the renderer."""
-    for key, value in event_dict.items():
-        event_dict[key] = _redact_member(key, value, 0)
-    return event_dict
-
-
-def redact_value(value: object, depth: int = 0) -> object:
-    """Redact a value of any kind: containers member by member, unknown objects by what they would print."""
-    match value:
-        case str():
-            return redact(value)
-        case None | bool() | int() | float() | datetime.date() | datetime.timedelta() | enum.Enum():
-            return value
-        case Mapping() | list() | tuple() | set() | frozenset():
-            return MARK if depth > _MAX_DEPTH else _redact_members(value, depth + 1)
-        case bytes() | bytearray():
-            return redact(bytes(value).decode(errors="replace"))
-    return redact(repr(value))
-
-
-def _redact_members(value: Mapping[object, object] | Collection[object], depth: int) -> object:
-    if isinstance(value, Mapping):
-        return {key: _redact_member(key, member, depth) for key, member in value.items()}
-    return [redact_value(member, depth) for member in value]
-
-
-def _redact_member(key: object, value: object, depth: int) -> object:
-    if isinstance(value, str | bytes) and value and SECRET_KEY.search(str(key)):
-        return MARK
-    return redact_value(value, depth)
 
 
 def _private_keys(text: str) -> str:
@@ -184,12 +147,27 @@ def _value_end(text: str, name: re.Match[str]) -> int:
         return name.end()
     quote = _QUOTE.match(text, name.end())
     if quote is not None:
-        next_name = SECRET_NAME.match(text, quote.end())
-        is_key_itself = next_name is not None and next_name["close"] is not None
-        return quote.end() if is_key_itself or text.startswith(MARK, quote.end()) else _closing(text, quote)
+        return quote.end() if _opens_no_value(text, name, quote) else _closing(text, quote)
     if name["header"]:
         return _header_end(text, name)
-    return _unquoted_end(text, name.end(), is_certain=bool(name["certain"]) or "=" in name["sep"])
+    end = _unquoted_end(text, name.end())
+    is_certain = name["certain"] is not None or _is_assigned_closely(text, name)
+    value = text[name.end() : end]
+    is_path = value.startswith("/") and name.group().casefold().startswith("pwd")
+    return end if (is_certain or _looks_secret(value)) and not is_path else name.end()
+
+
+def _opens_no_value(text: str, name: re.Match[str], quote: re.Match[str]) -> bool:
+    """Whether a quote after a name opens another name, ends the text around the name, or is redacted already."""
+    next_name = SECRET_NAME.match(text, quote.end())
+    is_name_itself = next_name is not None and next_name["close"] is not None
+    is_end = name["close"] is None and quote[1] == "" and text.startswith(quote[2], max(name.start() - 1, 0))
+    return is_name_itself or is_end or text.startswith(MARK, quote.end())
+
+
+def _is_assigned_closely(text: str, name: re.Match[str]) -> bool:
+    """Whether it is `token=x`, as a form or a shell has it, and not `token = x`, which is code as a rule."""
+    return "=" in name["sep"] and name.end() == name.end("sep") and text[name.start("sep") - 1] != " "
 
 
 def _closing(text: str, quote: re.Match[str]) -> int:
@@ -219,18 +197,18 @@ def _header_end(text: str, name: re.Match[str]) -> int:
         return cookies.end() if cookies else start
     if (params := _PARAMS_SCHEME.match(text, start)) is not None:
         return params.end()
-    return _unquoted_end(text, start, is_certain=True)
+    return _unquoted_end(text, start)
 
 
-def _unquoted_end(text: str, start: int, *, is_certain: bool) -> int:
+def _unquoted_end(text: str, start: int) -> int:
+    """Find the end of a bare word that is neither prose nor code; a scheme before it belongs to it."""
     scheme = _SCHEME.match(text, start)
     value_start = scheme.end() if scheme else start
     found = _UNQUOTED.match(text, value_start)
     if found is None or text.startswith(MARK, value_start) or found.group()[0] in "[{(":
         return start
     value = found.group().rstrip(_TRAILING)
-    is_prose = value.casefold() in PLAIN_VALUES or value.startswith("/")
-    if is_prose or not (is_certain or _looks_secret(value)):
+    if value.casefold() in PLAIN_VALUES or CODE.match(value):
         return start
     return value_start + len(value)
 
@@ -255,4 +233,5 @@ def _basic(found: re.Match[str]) -> str:
 
 
 def _value(found: re.Match[str]) -> str:
-    return found.group() if found["value"].startswith(MARK[:-1]) else found["name"] + MARK
+    is_none = found["value"].startswith(MARK[:-1]) or CODE.match(found["value"])
+    return found.group() if is_none else found["name"] + MARK

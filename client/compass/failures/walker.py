@@ -25,8 +25,9 @@ _STATUS_IN_PROSE = re.compile(
 )
 _WORDS_IN_PROSE = re.compile(
     r"^\s{0,4}([A-Za-z_]{4,64}):(?= )"  # overloaded_error: ...
+    r"|^\W{0,4}([A-Za-z]+(?:_[A-Za-z]+)+)\W{0,4}$"  # the word alone
     r"|\(([a-z]+(?:_[a-z]+)+)\)"  # ... (rate_limit_exceeded)
-    r"|\b(?:type|code|param|reason)\s?[=:]\s?[\"']?([A-Za-z_]{4,64})\b",
+    r"|\b(?:type|code|param|reason|status)\s?[=:]\s?[\"']?([A-Za-z_]{4,64})\b",
     re.IGNORECASE,
 )
 
