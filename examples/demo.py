@@ -21,7 +21,7 @@ from compass.v1 import compass_pb2 as pb
 
 RECORDINGS = Path(__file__).parents[1] / "tests" / "data" / "recordings"
 SESSIONS = {"succeeds": "omp-tool", "fails": "omp-inband", "is-aborted": "pi-rpc-abort"}
-LINE_S = 0.15
+LINE_S = 0.1
 THOUGHTS = 20_000
 
 
