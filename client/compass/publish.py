@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 from compass import errors
 from compass.errors import CompassError, PublisherClosedError
@@ -150,11 +150,15 @@ class Publisher:
         """
         slimmed = slim(event)
         in_priority = self._waits or slimmed.is_priority
-        await self._give_turn(may_drop=not in_priority)
+        self._pushes_left -= 1
+        is_crowded = not in_priority and self._outbox.is_crowded
+        if self._pushes_left < 0 or is_crowded:
+            await self._give_turn(is_crowded=is_crowded)
         if in_priority and (self._outbox.priority_is_full or self._turn.locked()):
             async with self._turn:
                 await self._until(lambda: not self._outbox.priority_is_full)
-        self._raise_if_over()
+        if not self._is_open:
+            self._raise_over()
         self._take(slimmed, in_priority=in_priority)
 
     def push_nowait(self, event: Event) -> bool:
@@ -164,7 +168,7 @@ class Publisher:
         entered and once it is over. Raises InvalidEventError for what is not one JSON object.
         """
         slimmed = slim(event)
-        if self._task is None or self._task.done() or self._ending is not Ending.NONE:
+        if not self._is_open:
             return False
         self._take(slimmed, in_priority=self._waits or slimmed.is_priority)
         return True
@@ -174,12 +178,8 @@ class Publisher:
         self._outbox.push(message, slimmed.num_bytes + _FRAMING_BYTES, in_priority=in_priority)
         self._wake.set()
 
-    async def _give_turn(self, *, may_drop: bool) -> None:
-        """Let the loop run now and then, and more often when what is pushed may make the lane overflow."""
-        self._pushes_left -= 1
-        is_crowded = may_drop and self._outbox.is_crowded
-        if self._pushes_left >= 0 and not is_crowded:
-            return
+    async def _give_turn(self, *, is_crowded: bool) -> None:
+        """Let the loop run; slow down too when what is pushed next may be dropped though the server keeps up."""
         self._pushes_left = _PUSHES_A_TURN
         is_moving = asyncio.get_running_loop().time() - self._moved_at < _MOVING_S
         await asyncio.sleep(_CROWDED_PAUSE_S if is_crowded and is_moving else 0)
@@ -238,10 +238,13 @@ class Publisher:
             self._raise_failure()
             await self._moved.wait()
 
-    def _raise_if_over(self) -> None:
+    @property
+    def _is_open(self) -> bool:
+        return self._ending is Ending.NONE and self._task is not None and not self._task.done()
+
+    def _raise_over(self) -> NoReturn:
         self._raise_failure()
-        if self._ending is not Ending.NONE:
-            raise PublisherClosedError(self.session_id)
+        raise PublisherClosedError(self.session_id)
 
     def _raise_failure(self) -> None:
         task = self._running()

@@ -112,6 +112,8 @@ def test_an_event_given_as_an_object_is_left_as_it_was():
         (update("toolcall_delta", delta="a"), False),
         ({"type": "tool_execution_update"}, False),
         (update("text_start"), True),
+        (update("odd_delta"), True),
+        ({**update("odd_delta"), "message": {}}, True),
         (update("text_end", content="a"), True),
         (update("error", reason="error"), True),
         ({"type": "message_update"}, True),
