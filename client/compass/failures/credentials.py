@@ -10,39 +10,42 @@ EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9A-Fa
 
 _PART = r"(?:[A-Za-z0-9_*•…-]|\\u00[0-9a-fA-F]{2}|\.++(?=[A-Za-z0-9_*•…-]))"
 
-_KEY_SHAPES = (
-    rf"(?i:sk)-{_PART}{{6,}}+",  # OpenAI, Anthropic, DeepSeek, OpenRouter and many more; masked ones too
-    r"(?i:sk|rk|pk)_(?i:live|test|prod)_[A-Za-z0-9]{8,}+",
-    r"sk_(?=[a-z]{0,24}[0-9A-Z])[A-Za-z0-9]{16,}+",
-    r"(?i:gsk)_[A-Za-z0-9_*]{8,}+",
-    r"(?i:xai)-[A-Za-z0-9]{12,}+",
-    r"(?i:hf)_(?:[A-Za-z0-9]{16,}+|(?=[a-z]{0,15}[0-9])[A-Za-z0-9]{8,}+)",
-    r"(?i:r8)_[A-Za-z0-9]{12,}+",
-    r"(?i:gh[pousr])_[A-Za-z0-9_]{10,}+",
-    r"(?i:github_pat)_[A-Za-z0-9_]{10,}+",
-    r"(?i:glpat|gldt|glrt)-[A-Za-z0-9_-]{10,}+",
-    r"(?i:AIza)[A-Za-z0-9_*.-]{10,}+",
-    r"AQ\.[A-Za-z0-9_-]{20,}+",
-    r"(?i:ya29)\.[A-Za-z0-9_.-]{10,}+",
-    r"1//0[A-Za-z0-9_-]{20,}+",
-    r"GOCSPX-[A-Za-z0-9_-]{10,}+",
-    r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}+",
-    r"(?:akia|asia)[a-z0-9]{16}(?![a-z0-9])",
-    r"ABSK[A-Za-z0-9+/=]{20,}+",
-    r"(?i:xox[abeoprs]|xapp)-[A-Za-z0-9-]{8,}+",
-    r"(?i:npm)_[A-Za-z0-9]{20,}+",
-    r"(?i:pypi)-[A-Za-z0-9_-]{24,}+",
-    r"(?i:nvapi|csk|pcsk|tvly)[-_][A-Za-z0-9_-]{10,}+",
-    r"(?i:pplx|pa)-[A-Za-z0-9]{24,}+",
-    r"(?i:tgp_v1|fw|jina|lin_api|lsv2_pt|lsv2_sk|dop_v1|shpat|sbp|dckr_pat|sntrys|ntn|esecret|whsec)_[A-Za-z0-9_-]{16,}+",
-    r"SG\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+",
-    r"(?i:dapi)[0-9a-f]{24,}+",
-    r"(?i:hvs)\.[A-Za-z0-9_-]{16,}+",
-    r"AGE-SECRET-KEY-1[A-Z0-9]{10,}+",
-)
-PROVIDER_KEY = re.compile(EDGE + "(?:" + "|".join(_KEY_SHAPES) + ")[A-Za-z0-9_-]*+")
+_KEY_SHAPES = {
+    "sk-": rf"(?i:sk)-{_PART}{{6,}}+",  # OpenAI, Anthropic, DeepSeek, OpenRouter and many more; masked ones too
+    "sk_ rk_ pk_": r"(?i:[srp]k)_(?:(?i:live|test|prod)_[A-Za-z0-9]{8,}+|(?=[a-z]{0,24}[0-9A-Z])[A-Za-z0-9]{16,}+)",
+    "gsk_": r"(?i:gsk)_[A-Za-z0-9_*]{8,}+",
+    "xai-": r"(?i:xai)-[A-Za-z0-9]{12,}+",
+    "hf_": r"(?i:hf)_(?:[A-Za-z0-9]{16,}+|(?=[a-z]{0,15}[0-9])[A-Za-z0-9]{8,}+)",
+    "r8_": r"(?i:r8)_[A-Za-z0-9]{12,}+",
+    "ghp_ gho_ ghu_ ghs_ ghr_": r"(?i:gh[pousr])_[A-Za-z0-9_]{10,}+",
+    "github_pat_": r"(?i:github_pat)_[A-Za-z0-9_]{10,}+",
+    "glpat- gldt- glrt-": r"(?i:glpat|gldt|glrt)-[A-Za-z0-9_-]{10,}+",
+    "aiza": r"(?i:AIza)[A-Za-z0-9_*.-]{10,}+",
+    "aq.": r"AQ\.[A-Za-z0-9_-]{20,}+",
+    "ya29.": r"(?i:ya29)\.[A-Za-z0-9_.-]{10,}+",
+    "1//0": r"1//0[A-Za-z0-9_-]{20,}+",
+    "gocspx-": r"(?i:GOCSPX)-[A-Za-z0-9_-]{10,}+",
+    "akia asia abia acca": r"(?:(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}+|(?:akia|asia)[a-z0-9]{16}(?![a-z0-9]))",
+    "absk": r"ABSK[A-Za-z0-9+/=]{20,}+",
+    "xox xapp-": r"(?i:xox[abeoprs]|xapp)-[A-Za-z0-9-]{8,}+",
+    "npm_": r"(?i:npm)_[A-Za-z0-9]{20,}+",
+    "pypi-": r"(?i:pypi)-[A-Za-z0-9_-]{24,}+",
+    "nvapi csk tvly": r"(?i:nvapi|p?csk|tvly)[-_][A-Za-z0-9_-]{10,}+",
+    "pplx- pa-": r"(?i:pplx|pa)-[A-Za-z0-9]{24,}+",
+    "tgp_v1_ fw_ jina_ ntn_ esecret_ whsec_": r"(?i:tgp_v1|fw|jina|ntn|esecret|whsec)_[A-Za-z0-9_-]{16,}+",
+    "lin_api_ lsv2_ dop_v1_": r"(?i:lin_api|lsv2_pt|lsv2_sk|dop_v1)_[A-Za-z0-9_-]{16,}+",
+    "shpat_ sbp_ dckr_pat_ sntrys_": r"(?i:shpat|sbp|dckr_pat|sntrys)_[A-Za-z0-9_-]{16,}+",
+    "sg.": r"SG\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+",
+    "dapi": r"(?i:dapi)[0-9a-f]{24,}+",
+    "hvs.": r"(?i:hvs)\.[A-Za-z0-9_-]{16,}+",
+    "age-secret-key-": r"AGE-SECRET-KEY-1[A-Z0-9]{10,}+",
+    "eyj": r"(?<![_-])(?i:eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+)?",  # a JWT
+}
+"""By what a text must hold, in lower case, for the shape to be in it at all. Most texts hold none."""
 
-JWT = re.compile(EDGE + r"(?<![_-])(?i:eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+)?")
+KEY_SHAPES = tuple(
+    (tuple(needles.split()), re.compile(f"{EDGE}{shape}[A-Za-z0-9_-]*+")) for needles, shape in _KEY_SHAPES.items()
+)
 
 PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 PRIVATE_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
@@ -77,10 +80,10 @@ _HEADERS = r"authorization|set-cookie|cookie|x-(?:[a-z]{1,8}-)?api-key"
 
 SECRET_NAME = re.compile(
     rf"(?:(?P<header>{_HEADERS})|(?P<certain>{_CERTAIN})|(?P<likely>{_LIKELY}))"
-    r"(?P<close>\\*+[\"'])?\s{0,4}(?P<sep>:=|=>|==?|:|,(?=\s{0,4}b?\\*+[\"'])|%3[AaDd])\s{0,4}(?:b(?=[\"']))?",
-    re.IGNORECASE,
+    r"(?P<close>\\*+[\"'])?\s{0,4}(?P<sep>:=|=>|==?|:|,(?=\s{0,4}b?\\*+[\"'])|%3[ad])\s{0,4}(?:b(?=[\"']))?",
 )
-"""The name of a secret, to where its value begins. What stands before it is no matter: OPENAI_API_KEY, dbPassword."""
+"""The name of a secret in lower-cased text, up to its value. What stands before it is no matter: dbpassword."""
+NAME_NEEDLES = ("key", "token", "secret", "pass", "pwd", "credential", "signature", "jwt", "authorization", "cookie")
 
 SECRET_KEY = re.compile(rf"(?:{_CERTAIN}|{_LIKELY}|{_HEADERS})$", re.IGNORECASE)
 """The end of a mapping's key under which a secret stands."""

@@ -7,17 +7,18 @@ codes, model names, commit hashes and uuids are no secrets and stay.
 import base64
 import binascii
 import re
+from collections.abc import Callable
 
 from compass.failures.credentials import (
     BASIC,
     BEARER,
     CODE,
     FLAG,
-    JWT,
+    KEY_SHAPES,
+    NAME_NEEDLES,
     PLAIN_VALUES,
     PRIVATE_KEY,
     PRIVATE_KEY_END,
-    PROVIDER_KEY,
     QUERY,
     SECRET_NAME,
     USER_FLAG,
@@ -48,13 +49,19 @@ def redact(text: str) -> str:
     """Replace every credential in a text by `[redacted]`."""
     text = _private_keys(text)
     text = _logins(text)
-    text = _named(text)
-    text = BEARER.sub(_bearer, text)
-    text = BASIC.sub(_basic, text)
-    for pattern in (QUERY, FLAG, USER_FLAG):
-        text = pattern.sub(_value, text)
-    text = PROVIDER_KEY.sub(MARK, text)
-    return JWT.sub(MARK, text)
+    low = _lowered(text)
+    if any(needle in low for needle in NAME_NEEDLES):
+        text = _named(text, low)
+    for needles, pattern, replace in _SHAPES:
+        if any(needle in low for needle in needles):
+            text = pattern.sub(replace, text)
+    return text
+
+
+def _lowered(text: str) -> str:
+    """Lower a text and keep the places of its characters."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(char.lower() if char.isascii() else char for char in text)
 
 
 def _private_keys(text: str) -> str:
@@ -125,11 +132,11 @@ def _bare_login(found: re.Match[str]) -> str:
     return f"{found['user']}:{MARK}@"
 
 
-def _named(text: str) -> str:
+def _named(text: str, low: str) -> str:
     """Replace what stands after the name of a secret: in JSON, in headers, in `name=value` and `name: value`."""
     parts, at = [], 0
-    while (name := SECRET_NAME.search(text, at)) is not None:
-        end = _value_end(text, name)
+    while (name := SECRET_NAME.search(low, at)) is not None:
+        end = _value_end(text, low, name)
         start = name.end()
         if end > start and (quote := _QUOTE.match(text, start)) is not None:
             start = quote.end()
@@ -141,28 +148,28 @@ def _named(text: str) -> str:
     return "".join(parts)
 
 
-def _value_end(text: str, name: re.Match[str]) -> int:
+def _value_end(text: str, low: str, name: re.Match[str]) -> int:
     """Find where the secret ends that begins after its name; at its beginning when it is none."""
     if name["sep"] == "," and not name["header"]:  # two words of a list, not a header as a pair
         return name.end()
     quote = _QUOTE.match(text, name.end())
     if quote is not None:
-        return quote.end() if _opens_no_value(text, name, quote) else _closing(text, quote)
+        return quote.end() if _opens_no_value(low, name, quote) else _closing(text, quote)
     if name["header"]:
         return _header_end(text, name)
     end = _unquoted_end(text, name.end())
     is_certain = name["certain"] is not None or _is_assigned_closely(text, name)
     value = text[name.end() : end]
-    is_path = value.startswith("/") and name.group().casefold().startswith("pwd")
+    is_path = value.startswith("/") and name.group().startswith("pwd")
     return end if (is_certain or _looks_secret(value)) and not is_path else name.end()
 
 
-def _opens_no_value(text: str, name: re.Match[str], quote: re.Match[str]) -> bool:
+def _opens_no_value(low: str, name: re.Match[str], quote: re.Match[str]) -> bool:
     """Whether a quote after a name opens another name, ends the text around the name, or is redacted already."""
-    next_name = SECRET_NAME.match(text, quote.end())
+    next_name = SECRET_NAME.match(low, quote.end())
     is_name_itself = next_name is not None and next_name["close"] is not None
-    is_end = name["close"] is None and quote[1] == "" and text.startswith(quote[2], max(name.start() - 1, 0))
-    return is_name_itself or is_end or text.startswith(MARK, quote.end())
+    is_end = name["close"] is None and quote[1] == "" and low.startswith(quote[2], max(name.start() - 1, 0))
+    return is_name_itself or is_end or low.startswith(MARK, quote.end())
 
 
 def _is_assigned_closely(text: str, name: re.Match[str]) -> bool:
@@ -192,7 +199,7 @@ def _backslashes_before(text: str, at: int, start: int) -> int:
 
 def _header_end(text: str, name: re.Match[str]) -> int:
     start = name.end()
-    if "cookie" in name["header"].casefold():
+    if "cookie" in name["header"]:
         cookies = _COOKIES.match(text, start)
         return cookies.end() if cookies else start
     if (params := _PARAMS_SCHEME.match(text, start)) is not None:
@@ -235,3 +242,14 @@ def _basic(found: re.Match[str]) -> str:
 def _value(found: re.Match[str]) -> str:
     is_none = found["value"].startswith(MARK[:-1]) or CODE.match(found["value"])
     return found.group() if is_none else found["name"] + MARK
+
+
+_SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (("bearer",), BEARER, _bearer),
+    (("basic",), BASIC, _basic),
+    (("=",), QUERY, _value),
+    (("--",), FLAG, _value),
+    (("-u", "--user"), USER_FLAG, _value),
+    *((needles, pattern, MARK) for needles, pattern in KEY_SHAPES),
+)
+"""What to look for, if one of the needles is there at all; in this order."""

@@ -1,7 +1,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_redaction import KEYS
 
 from compass.failures import bound_prose, public_prose, redact
+from compass.failures.credentials import NAME_NEEDLES, SECRET_NAME
+from compass.failures.redaction import _SHAPES
 
 FRAGMENTS = [
     "sk-",
@@ -88,3 +91,13 @@ def test_bounded_prose_is_a_valid_prefix_within_its_bound(text):
 )
 def test_anything_becomes_public_prose(value):
     assert len(public_prose(value).encode()) <= 2_048
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts, st.sampled_from(KEYS))
+def test_what_is_looked_for_first_never_hides_a_shape(text, key):
+    text = f"{text} {key}"
+    for needles, pattern, _ in _SHAPES:
+        assert pattern.search(text) is None or any(needle in text.lower() for needle in needles)
+    low = text.lower()
+    assert SECRET_NAME.search(low) is None or any(needle in low for needle in NAME_NEEDLES)
