@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from compass.cli import main
+from e2e import wire
 from e2e.commands import DATA, ROOT, Done, lines_of
 
 RECORDINGS = sorted((DATA / "recordings").glob("*.jsonl"), key=lambda path: path.stem)
@@ -129,6 +130,18 @@ def test_a_line_of_eight_megabytes_is_pushed(cli, session):
     assert pushed.code == 0
     assert "".join(part["text"] for part in (row, *more)) == "x" * 8_000_000
     assert {part["messageId"] for part in more} == {row["messageId"]}
+
+
+def test_a_long_file_is_pushed_without_a_drop(cli, session):
+    deltas = (wire.delta(f"{number} ") for number in range(40_000))
+
+    pushed = cli.push(session, "\n".join([wire.message_start(), *deltas]).encode(), "--json")
+    rows = cli("transcript", session, "--json").json
+
+    assert pushed.json == [
+        {"sessionId": session, "pushed": 40_001, "acknowledged": 40_001, "dropped": 0, "closed": True}
+    ]
+    assert "".join(row["text"] for row in rows) == "".join(f"{number} " for number in range(40_000))
 
 
 def test_a_stopped_session_takes_no_more_events(cli, session):

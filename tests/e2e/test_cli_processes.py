@@ -14,6 +14,9 @@ import grpc
 import pytest
 from google.protobuf.json_format import MessageToDict
 
+import compass
+from compass.cli import wait
+from compass.cli.outcome import Outcome, OutcomeReader
 from compass.v1 import compass_pb2 as pb
 from compass.v1 import compass_pb2_grpc
 from e2e import wire
@@ -176,6 +179,62 @@ async def test_wait_follows_a_turn_through_its_retries_to_its_end(cli):
 
     assert (waiting.returncode, err) == (10, b"")
     assert out.startswith(b"failed: 429")
+
+
+async def test_an_outcome_that_a_retry_takes_back_at_once_is_none(serve, monkeypatch):
+    server = await serve()
+    has_failed = asyncio.Event()
+
+    class Watched(OutcomeReader):
+        def take(self, item: compass.TailItem) -> None:
+            super().take(item)
+            if self.outcome is Outcome.FAILED:
+                has_failed.set()
+
+    monkeypatch.setattr(wait, "OutcomeReader", Watched)
+    monkeypatch.setattr(wait, "SETTLE_S", 5.0)
+    async with compass.connect(server.addresses[0]) as client, client.publish("s") as publisher:
+        await publisher.push({"type": "agent_start"})
+        await publisher.push(wire.message_start())
+        await publisher.push(wire.message_end("error", errorMessage="529"))
+        await publisher.flush()
+        waiting = asyncio.create_task(wait.outcome_of(client, "s"))
+        await has_failed.wait()
+        await publisher.push({"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 10})
+        await publisher.push(wire.message_start())
+        await publisher.push(wire.message_end("stop", "Fine"))
+        await publisher.push({"type": "agent_end"})
+        await publisher.close()
+
+        reader = await waiting
+
+    assert (reader.outcome, reader.error) == (Outcome.DONE, None)
+
+
+@pytest.mark.parametrize(("flags", "is_whole"), [((), False), (("--complete",), True)])
+async def test_a_tail_that_is_not_read_gets_gaps_unless_it_wants_everything(serve, cli_of, flags, is_whole):
+    server = await serve(lanes={"trace_frames": 64})
+    reading, writing = os.pipe()
+    async with compass.connect(server.addresses[0]) as client:
+        async with client.publish("s", wait=True) as publisher:
+            await publisher.push(wire.message_start())
+            await publisher.flush()
+            tailing = await cli_of(server.addresses[0]).start("tail", "s", "--json", *flags, stdout=writing)
+            os.close(writing)
+            begun = await asyncio.to_thread(os.read, reading, 1)
+            for number in range(6_000):
+                await publisher.push(wire.delta(f"{number:0300} "))
+            await publisher.flush()
+        head_seq = (await client.get_session("s")).head_seq
+        out = begun.decode() + await asyncio.to_thread(_read_all, reading)
+    os.close(reading)
+
+    assert await tailing.wait() == 0
+    frames = [json.loads(line) for line in out.splitlines()]
+    gaps = [frame["gap"] for frame in frames if "gap" in frame]
+    assert (gaps == []) is is_whole
+    assert len(frames) - len(gaps) + sum(int(gap["dropped"]) for gap in gaps) == head_seq
+    assert frames[-1]["state"] == "AGENT_SESSION_STATE_STOPPED"
 
 
 async def test_wait_gives_up_after_its_timeout(cli):

@@ -43,9 +43,7 @@ async def _until_readable(descriptor: int) -> None:
     readable = loop.create_future()
 
     def note() -> None:
-        # At once, or the loop would note it again before what is there is read, and the next read would block.
-        loop.remove_reader(descriptor)
-        if not readable.done():
+        if not readable.done():  # the loop may note it twice before it is read
             readable.set_result(None)
 
     try:

@@ -45,7 +45,7 @@ def wait(context: click.Context, session: str, *, as_json: bool, timeout_s: floa
     async def action(client: compass.Client) -> Exit:
         try:
             async with asyncio.timeout(timeout_s):
-                reader = await _outcome(client, session)
+                reader = await outcome_of(client, session)
         except TimeoutError:
             raise CommandError(f"session {session} has no outcome after {timeout_s:g} s", Exit.TIMED_OUT) from None
         _report(session, reader, as_json=as_json)
@@ -54,7 +54,7 @@ def wait(context: click.Context, session: str, *, as_json: bool, timeout_s: floa
     run(context, action)
 
 
-async def _outcome(client: compass.Client, session: str) -> OutcomeReader:
+async def outcome_of(client: compass.Client, session: str) -> OutcomeReader:
     """Read what happened up to the head, then on until there is an outcome that lasts."""
     reader = OutcomeReader()
     await client.get_session(session)
