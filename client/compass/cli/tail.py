@@ -3,6 +3,9 @@
 import click
 
 import compass
+from compass.cli.json_lines import JsonLines
+from compass.cli.render import FrameRenderer
+from compass.cli.screen import Screen
 from compass.cli.session_command import json_option, run, session_argument
 
 
@@ -66,10 +69,6 @@ async def _until_there(client: compass.Client, session: str) -> None:
 
 
 async def _show(reading: compass.Tail, session: str, *, as_json: bool) -> None:
-    from compass.cli.json_lines import JsonLines  # noqa: PLC0415 - see screen
-    from compass.cli.render import FrameRenderer  # noqa: PLC0415
-    from compass.cli.screen import Screen  # noqa: PLC0415
-
     writer = JsonLines(session) if as_json else FrameRenderer(Screen())
     async with reading:
         try:

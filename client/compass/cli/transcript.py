@@ -9,6 +9,7 @@ from compass.cli import blocks
 from compass.cli.blocks import Line
 from compass.cli.json_lines import print_json
 from compass.cli.printable import printable
+from compass.cli.screen import Screen
 from compass.cli.session_command import json_option, run, session_argument
 from compass.v1 import compass_pb2 as pb
 
@@ -34,8 +35,6 @@ def transcript(context: click.Context, session: str, *, as_json: bool) -> None:
 
 
 async def _show(client: compass.Client, session: str) -> None:
-    from compass.cli.screen import Screen  # noqa: PLC0415 - see there
-
     screen = Screen()
     message_id = ""
     async for row in client.transcript(session):
