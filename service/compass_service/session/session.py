@@ -305,6 +305,9 @@ class Session:
             self._fence(hello.producer_id, hello.epoch)
         else:
             self.attachment.revoke(ProducerReplacedError(self.attachment.producer_id))
+        # Nothing may be offered to the process before in the commit that tells of the new one.
+        self.attachment = None
+        self._release_controller()
 
     def _fence(self, producer_id: str, epoch: int) -> None:
         held = self.attachment
