@@ -15,9 +15,9 @@ from compass_service.problems import (
     InvalidSessionIdError,
     UnknownDialectError,
 )
+from compass_service.session.events import Event
 from compass_service.session.inbox import MAX_PROMPT_BYTES, Submission
 from compass_service.session.producers import Hello
-from compass_service.session.session import Event
 
 MAX_PAGE_SIZE = 1_000
 DEFAULT_PAGE_SIZE = 100

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import structlog
 
@@ -24,6 +23,7 @@ from compass_service.session import inbox as inboxes
 from compass_service.session.checkpoint import ProducerCursor
 from compass_service.session.commits import Commits
 from compass_service.session.control import Control
+from compass_service.session.events import Event, shows_prompt
 from compass_service.session.holds import Attachment, Controller
 from compass_service.session.inbox import Prompt, Submission
 from compass_service.session.producers import Hello, admit, num_known
@@ -31,13 +31,6 @@ from compass_service.session.prompts import Prompts
 from compass_service.session.watchdog import PhaseLimits, is_stalled
 
 _logger = structlog.get_logger(__name__)
-
-
-class Event(NamedTuple):
-    """One inner event as a door hands it over."""
-
-    json: str | bytes
-    prompt_id: str = ""
 
 
 class Session:
@@ -355,7 +348,7 @@ class Session:
                 self._restore()
                 raise InvalidEventError(None if first_seq is None else first_seq + position) from None
             drafts += mapped
-            if event.prompt_id and any(_shows_prompt(draft, event.prompt_id) for draft in mapped):
+            if event.prompt_id and any(shows_prompt(draft, event.prompt_id) for draft in mapped):
                 drafts += self.prompts.recorded(event.prompt_id, now_ms=now_ms)
 
     def _restore(self) -> None:
@@ -393,9 +386,3 @@ class Session:
         if self.controller is not None and last_seq > self._noted_control_seq:
             self.controller.wake()
         self._noted_control_seq = last_seq
-
-
-def _shows_prompt(draft: frames.Draft, prompt_id: str) -> bool:
-    """Tell whether a frame is the user message that a prompt became."""
-    frame = pb.AgentSessionFrame.FromString(draft.body)
-    return frame.event.HasField("user_message") and frame.event.user_message.prompt_id == prompt_id

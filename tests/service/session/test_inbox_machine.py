@@ -3,28 +3,22 @@
 The model is what a person could write down: every prompt that was acknowledged, and what the agent's process has seen.
 """
 
-import asyncio
 import json
-import tempfile
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from compass.v1 import compass_pb2 as pb
-from compass_service import frames
-from compass_service.log import Retention, SqliteLog
 from compass_service.problems import PromptClosedError, PromptConflictError
+from compass_service.session.events import Event
 from compass_service.session.holds import Attachment, Controller
 from compass_service.session.inbox import Submission
 from compass_service.session.producers import Hello
-from compass_service.session.registry import Registry
-from compass_service.session.session import Event, Session
+from service.session.session_machine import WINDOW_MS, OnARealLog
 
-WINDOW_MS = 1_000
 TURN = ('{"type":"agent_start"}', '{"type":"agent_end"}')
 COMPACTION = ('{"type":"compaction_start"}', '{"type":"compaction_end","aborted":true}')
 
@@ -35,14 +29,11 @@ def user_message(text: str) -> str:
     )
 
 
-class InboxMachine(RuleBasedStateMachine):
+class InboxMachine(OnARealLog):
     """One session, one agent process at a time, prompts from people."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.runner = asyncio.Runner()
-        self.folder = tempfile.TemporaryDirectory()
-        self.now_ms = 1_000
         self.epoch = 0
         self.next_seq = 1
         self.attachment: Attachment | None = None
@@ -59,25 +50,7 @@ class InboxMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.run(self.open())
         self.spawn()
-
-    def run(self, coroutine):
-        return self.runner.run(coroutine)
-
-    async def open(self) -> None:
-        self.log = SqliteLog.open(Path(self.folder.name), retention=Retention(), reserve_bytes=0)
-        self.registry = Registry(
-            self.log,
-            now_ms=lambda: self.now_ms,
-            reattach_window_ms=WINDOW_MS,
-            idle_ms=10,
-            phase_limits={},
-        )
-        await self.registry.recover()
-
-    async def session(self) -> Session:
-        return await self.registry.open("s", create=True)
 
     async def attach(self) -> None:
         session = await self.session()
@@ -220,31 +193,14 @@ class InboxMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self):
-        async def reopen() -> None:
-            await self.registry.settled()
-            await self.log.close()
-            await self.open()
-
-        self.run(reopen())
+        self.restart_service()
         self.attachment = self.controller = None
 
     @rule(passed_ms=st.sampled_from([1, WINDOW_MS + 1]))
     def pass_time(self, passed_ms):
-        self.now_ms += passed_ms
-
-        async def sweep() -> None:
-            await self.registry.sweep()
-            await self.registry.settled()
-
-        self.run(sweep())
+        self.let_time_pass(passed_ms)
 
     # -- the laws ---------------------------------------------------------------------------------------------------
-
-    async def logged(self) -> list[pb.SessionPrompt]:
-        stored = await self.log.load("s")
-        page = await self.log.read("s", 1, end_seq=stored.head_seq + 1, max_bytes=1 << 30)
-        kept = [pb.AgentSessionFrame.FromString(frames.body_of(frame)) for r in page.records for frame in r.frames]
-        return [frame.event.prompt for frame in kept if frame.event.HasField("prompt")]
 
     async def listed(self) -> list[pb.SessionPrompt]:
         session = await self.session()
@@ -276,19 +232,13 @@ class InboxMachine(RuleBasedStateMachine):
         if not self.epoch:
             return
         last: dict[str, int] = {}
-        for prompt in self.run(self.logged()):
-            last[prompt.prompt_id] = prompt.state
+        for frame in self.run(self.logged()):
+            if frame.event.HasField("prompt"):
+                last[frame.event.prompt.prompt_id] = frame.event.prompt.state
         assert {key for key, state in last.items() if state == pb.SESSION_PROMPT_STATE_RECORDED} == set(self.recorded)
         assert {key for key, state in last.items() if state == pb.SESSION_PROMPT_STATE_CANCELLED} == self.cancelled
         states = {prompt.prompt_id: prompt.state for prompt in self.run(self.listed())}
         assert states == {key: state for key, state in last.items() if key in states}
-
-    def teardown(self):
-        if self.epoch:
-            self.run(self.registry.settled())
-            self.run(self.log.close())
-        self.runner.close()
-        self.folder.cleanup()
 
 
 TestInboxMachine = pytest.mark.slow(pytest.mark.timeout(180)(InboxMachine.TestCase))

@@ -1,18 +1,13 @@
 """A session on a real log against a list-based model: attach, push, resend, cut, fence, restart, judge, close."""
 
-import asyncio
 import json
-import tempfile
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
 from compass.v1 import compass_pb2 as pb
-from compass_service import frames
-from compass_service.log import Retention, SqliteLog
 from compass_service.problems import (
     ProducerAttachedError,
     ProducerFencedError,
@@ -20,12 +15,11 @@ from compass_service.problems import (
     SequenceJumpError,
     SessionStoppedError,
 )
+from compass_service.session.events import Event
 from compass_service.session.holds import Attachment
 from compass_service.session.producers import Hello
-from compass_service.session.registry import Registry
-from compass_service.session.session import Event, Session
+from service.session.session_machine import WINDOW_MS, OnARealLog
 
-WINDOW_MS = 1_000
 PRODUCERS = st.sampled_from(["a", "b"])
 
 
@@ -34,41 +28,17 @@ def user_message(text: str) -> Event:
     return Event(json.dumps({"type": "message_start", "message": message}))
 
 
-class SessionMachine(RuleBasedStateMachine):
+class SessionMachine(OnARealLog):
     """The model: which texts must be in the log, how far each producer has come, and who holds the session."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.runner = asyncio.Runner()
-        self.folder = tempfile.TemporaryDirectory()
-        self.now_ms = 1_000
         self.stored: list[str] = []
         self.cursors: dict[str, tuple[int, int]] = {}
         self.holder: str | None = None
         self.attachment: Attachment | None = None
         self.lost_attachments: list[Attachment] = []
         self.stopped = False
-
-    @initialize()
-    def start(self):
-        self.run(self.open())
-
-    def run(self, coroutine):
-        return self.runner.run(coroutine)
-
-    async def open(self) -> None:
-        self.log = SqliteLog.open(Path(self.folder.name), retention=Retention(), reserve_bytes=0)
-        self.registry = Registry(
-            self.log,
-            now_ms=lambda: self.now_ms,
-            reattach_window_ms=WINDOW_MS,
-            idle_ms=10,
-            phase_limits={},
-        )
-        await self.registry.recover()
-
-    async def session(self) -> Session:
-        return await self.registry.open("s", create=True)
 
     @rule(producer=PRODUCERS, newer=st.integers(0, 2), older=st.booleans(), take_over=st.booleans())
     def attach(self, producer, newer, older, take_over):
@@ -146,24 +116,13 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self):
-        async def reopen() -> None:
-            await self.registry.settled()
-            await self.log.close()
-            await self.open()
-
-        self.run(reopen())
+        self.restart_service()
         self.attachment = self.holder = None
         self.lost_attachments.clear()
 
     @rule(passed_ms=st.sampled_from([1, 50, WINDOW_MS + 1]))
     def pass_time(self, passed_ms):
-        self.now_ms += passed_ms
-
-        async def sweep() -> None:
-            await self.registry.sweep()
-            await self.registry.settled()
-
-        self.run(sweep())
+        self.let_time_pass(passed_ms)
 
     @precondition(lambda self: self.stored)
     @rule()
@@ -176,19 +135,8 @@ class SessionMachine(RuleBasedStateMachine):
             self.lost_attachments.append(self.attachment)
         self.stopped, self.attachment, self.holder = True, None, None
 
-    async def logged(self) -> list[pb.AgentSessionFrame]:
-        stored = await self.log.load("s")
-        if stored is None:
-            return []
-        page = await self.log.read("s", 1, end_seq=stored.head_seq + 1, max_bytes=1 << 30)
-        return [
-            pb.AgentSessionFrame.FromString(frames.body_of(frame)) for record in page.records for frame in record.frames
-        ]
-
     @invariant()
     def every_event_is_in_the_log_once_in_order_and_seqs_are_dense(self):
-        if not hasattr(self, "log"):
-            return
         logged = self.run(self.logged())
         assert [frame.seq for frame in logged] == list(range(1, len(logged) + 1))
         texts = [frame.event.user_message.text for frame in logged if frame.event.HasField("user_message")]
@@ -198,13 +146,6 @@ class SessionMachine(RuleBasedStateMachine):
         )
         stops = [frame.seq for frame in logged if frame.state == pb.AGENT_SESSION_STATE_STOPPED]
         assert stops == ([len(logged)] if self.stopped else [])
-
-    def teardown(self):
-        if hasattr(self, "log"):
-            self.run(self.registry.settled())
-            self.run(self.log.close())
-        self.runner.close()
-        self.folder.cleanup()
 
 
 TestSessionMachine = pytest.mark.slow(pytest.mark.timeout(120)(SessionMachine.TestCase))
