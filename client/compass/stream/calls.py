@@ -81,9 +81,10 @@ class CallAssembler:
                 yield text
 
     def _close(self, index: object) -> list[Chunk]:
-        whole = [call.chunk() for call in self._open if call.index == index]
-        self._open = [call for call in self._open if call.index != index]
-        return whole
+        # One that does not parse stays open: what ended may be not the call but the answer, at its limit.
+        whole = [call for call in self._open if call.index == index and _is_json(call.chunk().arguments)]
+        self._open = [call for call in self._open if call not in whole]
+        return [call.chunk() for call in whole]
 
 
 def _is_same_call(call: _OpenCall, call_id: str | None, name: str | None) -> bool:

@@ -126,9 +126,14 @@ _OPENAI_RESPONSES = Dialect(
         Delta(ChunkKind.TEXT, ("delta",), when="response.refusal.delta"),
     ),
     calls=(
-        CallPart("item/type=function_call", id="call_id", when="response.output_item.done", is_whole=True),
         CallPart(
-            "item/type=custom_tool_call",
+            "item/type=function_call/status!=incomplete",
+            id="call_id",
+            when="response.output_item.done",
+            is_whole=True,
+        ),
+        CallPart(
+            "item/type=custom_tool_call/status!=incomplete",
             id="call_id",
             arguments="input",
             when="response.output_item.done",

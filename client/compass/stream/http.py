@@ -115,7 +115,7 @@ async def _body(call: _Call) -> AsyncIterator[AsyncGenerator[bytes, None]]:
         request = client.build_request(
             "POST", call.url, headers=call.headers, content=call.content, timeout=_limits(client)
         )
-        response = await call.patience.wait(client.send(request, stream=True))
+        response = await call.patience.wait(client.send(request, stream=True, follow_redirects=False))
         try:
             if not response.is_success:
                 raise await _refusal(call, response)

@@ -1,7 +1,8 @@
 """Paths into a frame: the small language in which a dialect's table says where something is.
 
-Steps are joined by slashes. A name goes into an object, `*` into each item of a list; `?name`, `!name` and `name=value`
-go nowhere, but keep only objects where that field is set, is not set, or has that value.
+Steps are joined by slashes. A name goes into an object, `*` into each item of a list; `?name`, `!name`,
+`name=value` and `name!=value` go nowhere, but keep only objects where that field is set, is not set, has that value, or
+has it not.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,7 +55,8 @@ def _follow(item: object, step: str) -> Iterator[object]:
 def _field(item: Frame, step: str) -> object:
     name, equals, value = step.partition("=")
     if equals:
-        return item if item.get(name) == value else None
+        has_it = item.get(name.removesuffix("!")) == value
+        return item if has_it != name.endswith("!") else None
     if step.startswith(("?", "!")):
         return item if bool(item.get(step[1:])) == (step[0] == "?") else None
     return item.get(step)

@@ -42,6 +42,8 @@ class AnswerReader:
             return self._read_text(event)
         if isinstance(frame, list) and frame:  # Gemini wraps an error in a list of one
             frame = frame[0]
+        if isinstance(frame, str) and event.name == "error":
+            raise reported(self._dialect.name, frame)
         if not isinstance(frame, dict):
             raise self._malformed("a frame is not a JSON object")
         if event.is_stray:

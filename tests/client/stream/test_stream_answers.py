@@ -82,6 +82,46 @@ def test_a_tool_call_that_our_limit_cut_is_none_and_a_whole_one_before_it_is_kep
         read("openai-chat", cut[1], choice({}, "length"), DONE)
 
 
+def tool_use(partial_json: str, stop: str) -> list[dict[str, Any]]:
+    block = {"type": "tool_use", "id": "t", "name": "one", "input": {}}
+    return [
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": partial_json},
+        },
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": stop}},
+        {"type": "message_stop"},
+    ]
+
+
+def test_a_tool_call_is_not_whole_because_its_block_ended_when_the_limit_ended_both() -> None:
+    with pytest.raises(ModelStreamError, match="empty completion"):
+        read("anthropic", *tool_use('{"x": "lo', "max_tokens"))
+    assert call("t", "one", '{"x":1}') == read("anthropic", *tool_use('{"x":1}', "max_tokens"))
+    assert call("t", "one", '{"x":') == read("anthropic", *tool_use('{"x":', "tool_use"))
+
+
+@pytest.mark.parametrize("kind", ["function_call", "custom_tool_call"])
+def test_a_call_of_a_response_that_calls_itself_incomplete_is_none(kind: str) -> None:
+    item = {"type": kind, "call_id": "c", "name": "f", "arguments": '{"x', "input": "x", "status": "incomplete"}
+    frames = [
+        {"type": "response.output_text.delta", "delta": "A"},
+        {"type": "response.output_item.done", "item": item},
+        {"type": "response.incomplete", "response": {"incomplete_details": {"reason": "max_output_tokens"}}},
+    ]
+    assert text("A") == read("openai-responses", *frames)
+
+
+def test_an_error_event_may_say_its_words_as_a_json_text() -> None:
+    reader = AnswerReader(DIALECTS["openai-chat"], Answer())
+    with pytest.raises(ModelStreamError, match="server overloaded") as raised:
+        reader.read_event(RawEvent('"server overloaded"', name="error"))
+    assert raised.value.category is Category.OVERLOADED
+
+
 def test_arguments_that_the_model_got_wrong_are_passed_on_as_it_wrote_them() -> None:
     assert call("a", "one", '{"y":') == read(
         "openai-chat", pieces(piece(0, "a", "one", '{"y":')), choice({}, "tool_calls"), DONE

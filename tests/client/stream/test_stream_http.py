@@ -227,6 +227,16 @@ async def test_the_request_is_one_post_with_the_callers_headers_and_json(
     assert json.loads(request.partition(b"\r\n\r\n")[2]) == {"a": "é"}
 
 
+async def test_a_redirect_is_not_followed_whatever_the_client_was_made_for(served: Provider) -> None:
+    elsewhere = served.url(Reply((with_length(WHOLE),)))
+    moved = head(status=307, headers=(f"location: {elsewhere}", "content-length: 0"))
+    async with httpx.AsyncClient(verify=False, follow_redirects=True) as client:
+        outcome = await outcome_of(chat(served.url(Reply((moved,))), client))
+    assert outcome.error is not None
+    assert outcome.error.status == 307
+    assert len(served.requests) == 1
+
+
 async def test_a_client_that_is_passed_in_stays_open_and_its_connection_is_given_back(
     served: Provider, client: httpx.AsyncClient
 ) -> None:
