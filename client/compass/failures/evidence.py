@@ -23,7 +23,8 @@ class Evidence:
     named_status: int | None = None
     """A status that a body names in place of HTTP's."""
     told_status: int | None = None
-    """A number at the head of a message: it helps to classify, and is never shown as the status."""
+    """A number at the head of a message, or right before a body in it: it helps to classify, and is never shown as the
+    status."""
     headers: dict[str, str] = field(default_factory=dict)
     inner_headers: dict[str, str] = field(default_factory=dict)
     """Headers that came inside a body, after HTTP's own had gone out."""

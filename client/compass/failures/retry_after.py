@@ -104,8 +104,10 @@ def _sum(text: str) -> int | None:
 
 
 def _number(value: str | None) -> float | None:
+    if value is None or not value.isascii() or "_" in value:  # which float() takes, and no header has
+        return None
     try:
-        number = float(value) if value is not None else math.nan
+        number = float(value)
     except ValueError:
         return None
     return number if math.isfinite(number) else None

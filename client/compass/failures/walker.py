@@ -23,6 +23,11 @@ _STATUS_IN_PROSE = re.compile(
     r"|\bstatus(?: ?code)?[ :=]{1,3}([45]\d\d)\b",
     re.IGNORECASE,
 )
+_STATUS_BEFORE_BODY = re.compile(
+    r"(?<![\w.])([45]\d\d)(?: status code)?[\])]?(?:[\s:-]|\\n){1,4}b?[\"']?(?:\{\\?[\"'}]|\[\{|<(?:!doctype|html))",
+    re.IGNORECASE,
+)
+"""A number right before a body is its status, whatever an agent wrote before both."""
 _WORDS_IN_PROSE = re.compile(
     r"^\s{0,4}([A-Za-z_]{4,64}):(?= )"  # overloaded_error: ...
     r"|^\W{0,4}([A-Za-z]+(?:_[A-Za-z]+)+)\W{0,4}$"  # the word alone
@@ -101,6 +106,8 @@ class _Walker:
                 self.walk(item, depth + 1, name)
 
     def _walk_text(self, text: str, depth: int) -> None:
+        if self._evidence.told_status is None and (told := _STATUS_BEFORE_BODY.search(text[:MAX_TEXT_CHARS])):
+            self._evidence.told_status = error_status(told.group(1))
         page = _HTML.search(text[:MAX_TEXT_CHARS])
         if page is not None:
             self._evidence.is_html = True

@@ -123,6 +123,48 @@ def test_a_number_at_the_head_of_a_message_counts_less_than_a_status_and_more_th
     assert classify(message="there were 429 rows and 503 columns").category is C.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Request failed: 402 {}",
+        "Turn failed: 402: {}",
+        "Request failed (402): {}",
+        "The provider answered 402 - {}",
+        "[402] {}",
+        "OpenAI API error 402: {}",
+        "AI_APICallError: 402 {}",
+        "LLM call failed: HTTP 402 - {}",
+        "attempt 3 failed: Error code: 402 - {}",
+    ],
+)
+@pytest.mark.parametrize(
+    "body", ['{"message": "no"}', '[{"message": "no"}]', "<!DOCTYPE html><html>no", "{'message': 'no'}"]
+)
+def test_a_status_before_a_body_counts_wherever_it_stands(told, body):
+    message = told.format(body)
+    for spelled in (
+        message,
+        message.lower(),
+        json.dumps({"error": {"message": message}}),
+        f"agent: {json.dumps(message)}",
+    ):
+        assert classify(message=spelled).category is C.QUOTA_EXHAUSTED
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "I read 404 files and then stopped",
+        "wrote 429 lines to {path}",
+        "in line 503 of x: {bad}",
+        "12402 {}",
+        "v1.402 {}",
+    ],
+)
+def test_a_number_in_prose_is_no_status(prose):
+    assert classify(message=prose).category is C.UNKNOWN
+
+
 def test_words_that_a_prompt_echoes_do_not_count():
     echo = "insufficient_quota 429 invalid_api_key rate limit"
     body = {
@@ -174,6 +216,8 @@ def test_a_provider_is_known_by_the_names_that_agents_use(provider):
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "1_000"}, None),
+        ({"retry-after": "\u0663"}, None),
         ({"retry-after": "1e300"}, None),
         ({"x-ratelimit-reset-requests": "120ms"}, 120),
         ({"x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-reset-requests": "1s"}, 360_000),
