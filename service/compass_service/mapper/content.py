@@ -1,5 +1,6 @@
 """What a whole message says: its text, its reasoning, whether it asks for a tool."""
 
+from compass.failures import redact
 from compass_service.mapper.fields import Message
 from compass_service.mapper.text import cut_bytes
 
@@ -34,5 +35,5 @@ def has_content(message: Message) -> bool:
 
 
 def name_of(name: str) -> str:
-    """Return a name whole, or nothing if it is too long to be one."""
-    return name if cut_bytes(name, MAX_NAME_BYTES) == name else ""
+    """Return a name whole, or nothing if it is too long to be one or holds a credential."""
+    return name if cut_bytes(name, MAX_NAME_BYTES) == name == redact(name) else ""

@@ -2,6 +2,7 @@
 
 import hashlib
 
+from compass.failures import redact
 from compass.limits import MAX_TOOL_OUTPUT_CHARS
 from compass.v1 import compass_pb2 as pb
 from compass_service.mapper import activity, inner
@@ -85,8 +86,9 @@ def _call_id(writer: FrameWriter, event: inner.ToolStart | inner.ToolUpdate | in
     call_id = event.tool_call_id
     if not call_id:
         count_unmapped(writer, str(event.__struct_config__.tag))
-    elif size(call_id) > MAX_TOOL_CALL_ID_BYTES:
-        # Too long to carry in every frame; a cut id could be that of another call, its digest cannot.
+    elif size(call_id) > MAX_TOOL_CALL_ID_BYTES or redact(call_id) != call_id:
+        # Too long to carry in every frame, or with a credential in it. A cut id could be that of another call, its
+        # digest cannot.
         call_id = f"sha256:{hashlib.sha256(call_id.encode()).hexdigest()}"
     return call_id
 

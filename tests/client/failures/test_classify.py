@@ -131,6 +131,8 @@ def test_a_number_at_the_head_of_a_message_counts_less_than_a_status_and_more_th
         "Request failed (402): {}",
         "The provider answered 402 - {}",
         "[402] {}",
+        "402\n{}",
+        "402 status code: {}",
         "OpenAI API error 402: {}",
         "AI_APICallError: 402 {}",
         "LLM call failed: HTTP 402 - {}",
