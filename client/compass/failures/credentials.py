@@ -32,7 +32,8 @@ _KEY_SHAPES = {
     "pypi-": r"(?i:pypi)-[A-Za-z0-9_-]{24,}+",
     "nvapi csk tvly": r"(?i:nvapi|p?csk|tvly)[-_][A-Za-z0-9_-]{10,}+",
     "pplx- pa-": r"(?i:pplx|pa)-[A-Za-z0-9]{24,}+",
-    "tgp_v1_ fw_ jina_ ntn_ esecret_ whsec_": r"(?i:tgp_v1|fw|jina|ntn|esecret|whsec)_[A-Za-z0-9_-]{16,}+",
+    "tgp_v1_ esecret_ whsec_": r"(?i:tgp_v1|esecret|whsec)_[A-Za-z0-9_-]{16,}+",
+    "fw_ jina_ ntn_": r"(?i:fw|jina|ntn)_[A-Za-z0-9]{16,}+",  # names in code begin so, too
     "lin_api_ lsv2_ dop_v1_": r"(?i:lin_api|lsv2_pt|lsv2_sk|dop_v1)_[A-Za-z0-9_-]{16,}+",
     "shpat_ sbp_ dckr_pat_ sntrys_": r"(?i:shpat|sbp|dckr_pat|sntrys)_[A-Za-z0-9_-]{16,}+",
     "sg.": r"SG\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+",
@@ -59,18 +60,24 @@ BASIC = re.compile(
 )
 
 QUERY = re.compile(
-    r"(?P<name>(?:[?&;]|\\u0026)(?:key|sig|auth|pass|code_verifier|session|sid)=)(?P<value>[^\s&\"'<>#\\;,)\]}]++)",
+    r"(?P<name>(?:[?&;]|\\u0026)(?:key|sig|auth|pass|code_verifier|session|sid)=)"
+    r"(?P<value>(?:\[redacted\]|[^\s&\"'<>#\\;,)\]}])++)",
     re.IGNORECASE,
 )
 FLAG = re.compile(
-    r"(?P<name>--(?:[a-z0-9]{1,16}-){0,3}(?:key|token|password|secret|passwd|passphrase)\s{1,4})(?P<value>(?!-)[^\s\"'\\]++)",
+    r"(?P<name>--(?:[a-z0-9]{1,16}-){0,3}(?:key|token|password|secret|passwd|passphrase)"
+    r"(?:\s{1,4}|\\*+[\"'],\s{0,4}\\*+[\"']))(?P<value>(?!-)[^\s\"'\\]++)",
     re.IGNORECASE,
 )
-USER_FLAG = re.compile(r"(?P<name>(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,128}+:)(?P<value>[^\s\"'\\]++)")
+USER_FLAG = re.compile(
+    r"(?P<name>(?<![^\s\"'])(?:-u|--user)(?:[ =]|[\"'],\s?)[\"']?[^\s:\"']{1,128}+:)(?P<value>[^\s\"'\\]++)",
+)
+"""A flag and its value are words of a command, or items of a list of arguments."""
 
 _SEP = r"[_ -]?"
 _CERTAIN = (
-    rf"api{_SEP}keys?|access{_SEP}key(?:{_SEP}id)?|secret{_SEP}(?:access{_SEP})?key|private{_SEP}key|signing{_SEP}key"
+    rf"api{_SEP}keys?(?: provided)?|(?:app|consumer){_SEP}key"
+    rf"|access{_SEP}key(?:{_SEP}id)?|secret{_SEP}(?:access{_SEP})?key|private{_SEP}key|signing{_SEP}key"
     rf"|encryption{_SEP}key|account{_SEP}key|shared{_SEP}access{_SEP}key|subscription{_SEP}key|master{_SEP}key"
     rf"|(?:access|refresh|id|auth|session|bearer|security|csrf|bot){_SEP}token|client{_SEP}secret|app{_SEP}secret"
     r"|password|passwd|passphrase|pwd"
@@ -80,9 +87,12 @@ _HEADERS = r"authorization|set-cookie|cookie|x-(?:[a-z]{1,8}-)?api-key"
 
 SECRET_NAME = re.compile(
     rf"(?:(?P<header>{_HEADERS})|(?P<certain>{_CERTAIN})|(?P<likely>{_LIKELY}))"
-    r"(?P<close>\\*+[\"'])?\s{0,4}(?P<sep>:=|=>|==?|:|,(?=\s{0,4}b?\\*+[\"'])|%3[ad])\s{0,4}(?:b(?=[\"']))?",
+    r"(?P<close>\\*+[\"'])?[`*]{0,3}\s{0,4}"
+    r"(?P<sep>:=|=>|==?|:|,\s{0,4}\\*+[\"']value\\*+[\"']\s{0,4}:|,(?=\s{0,4}b?\\*+[\"'])|%3[ad])"
+    r"[`*]{0,3}\s{0,4}(?:\[\s{0,4}(?=\\*+[\"']))?(?:b(?=[\"']))?",
 )
-"""The name of a secret in lower-cased text, up to its value. What stands before it is no matter: dbpassword."""
+"""The name of a secret in lower-cased text, up to its value. What stands before it is no matter: dbpassword. The value
+may be the first of a list, or that of an entry: `{"name": "x-api-key", "value": ...}`."""
 NAME_NEEDLES = ("key", "token", "secret", "pass", "pwd", "credential", "signature", "jwt", "authorization", "cookie")
 
 SECRET_KEY = re.compile(rf"(?:{_CERTAIN}|{_LIKELY}|{_HEADERS})$", re.IGNORECASE)

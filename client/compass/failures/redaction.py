@@ -30,6 +30,7 @@ _UNQUOTED = re.compile(r"(?:[^\s\"'&,;<>\\]|\\(?![nrt\"']))++")
 _TRAILING = ")]}.:!?"
 _QUOTE = re.compile(r"(\\*+)([\"'])")
 _SCHEME = re.compile(r"(?:bearer|basic|token|apikey|api-key|negotiate|key)\s{1,4}", re.IGNORECASE)
+_SECOND_WORD = re.compile(r"\s{1,4}([^\s\"'&,;<>\\]++)")
 _PARAMS_SCHEME = re.compile(r"(?:digest|oauth|hawk|aws4-[a-z0-9-]{1,32})\s[^\r\n]*+", re.IGNORECASE)
 _COOKIES = re.compile(r"[^\s;,=\"'\\]++=[^\s;,\"'\\]*+(?:;\s?[^\s;,=\"'\\]++(?:=[^;,\"'\\\r\n]*+)?)*+")
 
@@ -155,6 +156,8 @@ def _value_end(text: str, low: str, name: re.Match[str]) -> int:
     quote = _QUOTE.match(text, name.end())
     if quote is not None:
         return quote.end() if _opens_no_value(low, name, quote) else _closing(text, quote)
+    if SECRET_NAME.match(low, name.end()) is not None:  # `key provided: token: ...`
+        return name.end()
     if name["header"]:
         return _header_end(text, name)
     end = _unquoted_end(text, name.end())
@@ -204,7 +207,12 @@ def _header_end(text: str, name: re.Match[str]) -> int:
         return cookies.end() if cookies else start
     if (params := _PARAMS_SCHEME.match(text, start)) is not None:
         return params.end()
-    return _unquoted_end(text, start)
+    end = _unquoted_end(text, start)
+    if end == start or _SCHEME.match(text, start) is not None or "authorization" not in name["header"]:
+        return end
+    # The first word may be a scheme that we do not know.
+    second = _SECOND_WORD.match(text, end)
+    return second.end() if second is not None and _looks_secret(second[1]) else end
 
 
 def _unquoted_end(text: str, start: int) -> int:

@@ -146,6 +146,19 @@ def test_a_masked_key_goes_whole(masked):
         ("api_key: Bearer CANARY", f"api_key: {MARK}"),
         ("Bearer Bearer CANARY01", f"Bearer Bearer {MARK}"),
         ("password%3DCANARY", f"password%3D{MARK}"),
+        ('{"name": "X-Api-Key", "value": "CANARY"}', f'{{"name": "X-Api-Key", "value": "{MARK}"}}'),
+        ('{"key":"DB_PASSWORD","value":"CANARY","n":1}', f'{{"key":"DB_PASSWORD","value":"{MARK}","n":1}}'),
+        ('{"X-Api-Key":["CANARY"],"n":[1]}', f'{{"X-Api-Key":["{MARK}"],"n":[1]}}'),
+        ('{"Set-Cookie": ["sid=CANARY; Path=/"]}', f'{{"Set-Cookie": ["{MARK}"]}}'),
+        (
+            "Command '['curl', '--api-key', 'CANARY', '-u', 'bob:CANARY']' returned non-zero exit status 22.",
+            f"Command '['curl', '--api-key', '{MARK}', '-u', 'bob:{MARK}']' returned non-zero exit status 22.",
+        ),
+        ("Incorrect API key provided: CANARY. See https://h", f"Incorrect API key provided: {MARK}. See https://h"),
+        ("`api_key`: CANARY and **password**: CANARY", f"`api_key`: {MARK} and **password**: {MARK}"),
+        ("Authorization: Splunk CANARY0123 for gpt-4o", f"Authorization: {MARK} for gpt-4o"),
+        ("authorization: `Bearer CANARY0123`", f"authorization: {MARK}"),
+        ('{"app_key": "CANARY", "consumerKey": "CANARY"}', f'{{"app_key": "{MARK}", "consumerKey": "{MARK}"}}'),
     ],
 )
 def test_secrets_go_and_what_stands_around_them_stays(text, expected):
@@ -196,6 +209,8 @@ def test_private_keys_go_whole_and_cut(text, expected):
         "token = tokens[0]; token = next(stream); token: Token; if token == other: pass",
         'password = getpass("Password: "); api_key=os.environ["OPENAI_API_KEY"]; password: process.env.PASS',
         "curl --token $TOKEN -H Authorization:${AUTH} && secret = self.secret",
+        "call fw_update_check_status and jina_embeddings_v3_base of models ['--token', '--json', 'x']",
+        '{"name": "max_tokens", "value": "4096"} API keys provided by vendors; Authorization: required from 2026-12-01',
         "PWD=/home/bob hf_hub_download eyJ is how it begins",
         "the prompt is too long: 210000 tokens > 200000 maximum",
         "",
