@@ -1,6 +1,7 @@
 """Wrong input: each gets its documented answer, and everybody else's stream goes on."""
 
 import asyncio
+import base64
 
 import grpc
 import pytest
@@ -197,6 +198,21 @@ async def test_a_page_outside_its_bounds_is_refused(serve, doors, request_fields
     assert (
         await refusal(compass.ListSessions(pb.ListSessionsRequest(**request_fields)))
     ).code() == Code.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("number", ["-1", "9" * 30, "-" + "9" * 30])
+async def test_a_page_token_with_a_number_of_no_place_is_refused(serve, doors, number):
+    server = await serve()
+    compass, gateway = doors(server.addresses[0])
+    await wire.push_all(gateway, "s", wire.recording("pi-ok"))
+    listing = base64.urlsafe_b64encode(f"{number}/s".encode()).decode()
+    row = base64.urlsafe_b64encode(number.encode()).decode()
+
+    for asked in (
+        compass.ListSessions(pb.ListSessionsRequest(page_token=listing)),
+        compass.GetTranscript(pb.GetTranscriptRequest(session_id="s", page_token=row)),
+    ):
+        assert wire.reason(await refusal(asked)) == "INVALID_PAGE_TOKEN"
 
 
 async def test_one_producers_refusal_leaves_the_others_alone(serve, doors):

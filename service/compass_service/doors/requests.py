@@ -27,6 +27,7 @@ _DIALECTS = frozenset({"", "pi"})
 _MAX_AGENT_BYTES = 256
 _MAX_TITLE_BYTES = 1_024
 _MAX_REQUEST_ID_BYTES = 128
+_MAX_INT64 = 2**63 - 1
 
 
 def session_id(value: str) -> str:
@@ -49,13 +50,13 @@ def page_token(*parts: int | str) -> str:
 
 
 def page_parts(token: str, num_parts: int) -> list[str]:
-    """Read a page token back."""
+    """Read a page token back; its first part is a number that the log can hold."""
     try:
         parts = base64.urlsafe_b64decode(token.encode()).decode().split("/", num_parts - 1)
-        int(parts[0])
+        is_ours = len(parts) == num_parts and 0 <= int(parts[0]) <= _MAX_INT64
     except ValueError:
-        raise InvalidPageTokenError("page_token", "is not a token of this service") from None
-    if len(parts) != num_parts:
+        is_ours = False
+    if not is_ours:
         raise InvalidPageTokenError("page_token", "is not a token of this service")
     return parts
 
