@@ -257,6 +257,23 @@ async def test_what_a_producer_dropped_is_logged_as_a_gap_with_a_seq(serve, door
     assert session.counts.dropped_producer_overflow == 5
 
 
+async def test_a_resent_batch_of_nothing_but_drops_is_not_told_again(serve, doors):
+    server = await serve()
+    compass, gateway = doors(server.addresses[0])
+    async with wire.Push(gateway) as push:
+        await push.push(*OPEN_TURN)
+        only_drops = wire.batch(push.next_seq, [], dropped=5)
+        await push.call.write(only_drops)
+        await push.push(wire.delta("more"))
+        await push.call.write(only_drops)
+        await push.push(wire.delta("still more"))
+        await push.bye()
+
+    session = (await compass.GetSession(pb.GetSessionRequest(session_id="s"))).session
+
+    assert session.counts.dropped_producer_overflow == 5
+
+
 async def test_an_idle_session_leaves_memory_and_comes_back(serve, doors):
     server = await serve(reattach_window_s=0.04, idle_s=0.02)
     compass, gateway = doors(server.addresses[0])

@@ -213,8 +213,9 @@ class Session:
         cursor = self.checkpoint.producers[attachment.producer_id]
         skip = num_known(cursor, attachment.producer_id, first_seq=first_seq, num_events=len(events))
         new = events[skip:]
-        # What was dropped before a batch was logged with that batch's first events: a resend must not log it again.
-        drafts = self.mapper.overflow(dropped, now_ms=self._now_ms()) if dropped and not skip else []
+        # What was dropped before an event that is committed was logged by then: a resend must not log it again.
+        is_untold = dropped and first_seq > cursor.seq
+        drafts = self.mapper.overflow(dropped, now_ms=self._now_ms()) if is_untold else []
         self._map(new, first_seq + skip, drafts)
         self.checkpoint.producers[attachment.producer_id].seq += len(new)
         return self._commit(drafts)
