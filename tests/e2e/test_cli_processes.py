@@ -38,15 +38,24 @@ class Cli:
         self.started: list[asyncio.subprocess.Process] = []
 
     async def start(self, *arguments: str, **options: Any) -> asyncio.subprocess.Process:
+        return await self._spawn(*COMMAND, *arguments, **options)
+
+    async def _spawn(self, *command: str, **options: Any) -> asyncio.subprocess.Process:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
         process = await asyncio.create_subprocess_exec(
-            *COMMAND, *arguments, env=self.environment, **{"limit": 1 << 26, **pipes, **options}
+            *command, env=self.environment, **{"limit": 1 << 26, **pipes, **options}
         )
         self.started.append(process)
         return process
 
     async def __call__(self, *arguments: str, stdin: bytes = b"") -> Done:
-        process = await self.start(*arguments)
+        return await self._end(await self.start(*arguments), stdin)
+
+    async def sh(self, script: str) -> Done:
+        """Run a line of shell."""
+        return await self._end(await self._spawn("sh", "-c", script))
+
+    async def _end(self, process: asyncio.subprocess.Process, stdin: bytes = b"") -> Done:
         out, err = await process.communicate(stdin)
         return Done(process.returncode, out.decode(), err.decode())
 
@@ -88,6 +97,14 @@ async def test_a_push_from_a_pipe_stores_each_line_as_it_comes(cli):
     assert seen["state"] == "AGENT_SESSION_STATE_STARTING"
     assert json.loads(after.splitlines()[-1])["state"] == "AGENT_SESSION_STATE_STOPPED"
     assert (await pushing.wait(), tailing.returncode) == (0, 0)
+
+
+async def test_a_push_whose_standard_input_is_closed_says_so_in_one_line(cli):
+    done = await cli.sh(f"{sys.executable} -m compass.cli push s <&-")
+
+    assert done.code == 2
+    assert "standard input is closed" in done.err
+    assert "Traceback" not in done.err
 
 
 async def test_json_frames_are_the_wire_frames_as_protobuf_writes_them(cli, doors):

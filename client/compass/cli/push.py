@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -13,9 +13,19 @@ from compass.cli.printable import to_json
 from compass.cli.session_command import json_option, run, session_argument
 
 
+class _Input(click.File):
+    """A file to read, or standard input, which may be closed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Open what is named."""
+        if value == "-" and sys.stdin is None:
+            self.fail("standard input is closed", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command(short_help="Push inner events from a file or standard input.")
 @session_argument
-@click.argument("file", default="-", type=click.File("rb"))
+@click.argument("file", default="-", type=_Input("rb"))
 @json_option
 @click.option("--no-close", is_flag=True, help="Leave the session open instead of stopping it at the end.")
 @click.pass_context
