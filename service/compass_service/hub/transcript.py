@@ -1,7 +1,9 @@
 """Transcripts: a session's log, folded, and kept folded for the next page."""
 
+import asyncio
 import sys
 from collections import OrderedDict
+from weakref import WeakValueDictionary
 
 from compass.fold import SessionFold, transcript_rows
 from compass.v1 import compass_pb2 as pb
@@ -34,22 +36,38 @@ class _Folded:
             self.num_bytes += len(frame)
             self._rows = None
 
-    def rows(self) -> list[pb.TranscriptMessage]:
-        """Return the rows as of the cursor; they are made once for all pages of a session that rests."""
+    async def rows(self) -> list[pb.TranscriptMessage]:
+        """Return the rows as of the cursor; they are made once for all pages of a session that rests.
+
+        Thousands of messages take a good part of a second: a thread's, not the loop's. Nothing is folded meanwhile.
+        """
         if self._rows is None:
-            self._rows = transcript_rows(self._fold.view)
+            self._rows = await asyncio.to_thread(self._make_rows)
         return self._rows
+
+    def _make_rows(self) -> list[pb.TranscriptMessage]:
+        return transcript_rows(self._fold.view)
 
 
 class Transcripts:
-    """Folds sessions on demand. A later call folds only what was committed since."""
+    """Folds sessions on demand. A later call folds only what was committed since; one made meanwhile waits for it."""
 
     def __init__(self, log: SessionLog) -> None:
         self._log = log
         self._folds: OrderedDict[str, _Folded] = OrderedDict()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def rows(self, session_id: str) -> tuple[list[pb.TranscriptMessage], int]:
         """Return the messages of a session as of its head, and that head. Raises SessionNotFoundError."""
+        # A caller that goes away must not let the next one in while a thread still reads the fold.
+        return await asyncio.shield(asyncio.ensure_future(self._rows_in_turn(session_id)))
+
+    async def _rows_in_turn(self, session_id: str) -> tuple[list[pb.TranscriptMessage], int]:
+        turn = self._turns.setdefault(session_id, asyncio.Lock())
+        async with turn:
+            return await self._rows(session_id)
+
+    async def _rows(self, session_id: str) -> tuple[list[pb.TranscriptMessage], int]:
         stored = await self._log.load(session_id)
         if stored is None:
             raise SessionNotFoundError(session_id)
@@ -58,7 +76,7 @@ class Transcripts:
             folded = _Folded(stored)  # a removed session may have come into being again
         await self._catch_up(folded, session_id, stored.head_seq + 1)
         self._keep(session_id, folded)
-        return folded.rows(), folded.history.cursor
+        return await folded.rows(), folded.history.cursor
 
     def _keep(self, session_id: str, folded: _Folded) -> None:
         self._folds[session_id] = folded
