@@ -89,10 +89,11 @@ SECRET_NAME = re.compile(
     rf"(?:(?P<header>{_HEADERS})|(?P<certain>{_CERTAIN})|(?P<likely>{_LIKELY}))"
     r"(?P<close>\\*+[\"'])?[`*]{0,3}\s{0,4}"
     r"(?P<sep>:=|=>|==?|:|,\s{0,4}\\*+[\"']value\\*+[\"']\s{0,4}:|,(?=\s{0,4}b?\\*+[\"'])|%3[ad])"
-    r"[`*]{0,3}\s{0,4}(?:\[\s{0,4}(?=\\*+[\"']))?(?:b(?=[\"']))?",
+    r"[`*]{0,3}\s{0,4}(?(header)(?:\[(?!redacted\])\s{0,4})?|(?:\[\s{0,4}(?=\\*+[\"']))?)(?:b(?=[\"']))?",
 )
 """The name of a secret in lower-cased text, up to its value. What stands before it is no matter: dbpassword. The value
-may be the first of a list, or that of an entry: `{"name": "x-api-key", "value": ...}`."""
+may be the first of a list (of a header, as Go prints it, without quotes), or that of an entry: `{"name": "x-api-key",
+"value": ...}`."""
 NAME_NEEDLES = ("key", "token", "secret", "pass", "pwd", "credential", "signature", "jwt", "authorization", "cookie")
 
 SECRET_KEY = re.compile(rf"(?:{_CERTAIN}|{_LIKELY}|{_HEADERS})$", re.IGNORECASE)

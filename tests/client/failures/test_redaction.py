@@ -154,6 +154,10 @@ def test_a_masked_key_goes_whole(masked):
             "Command '['curl', '--api-key', 'CANARY', '-u', 'bob:CANARY']' returned non-zero exit status 22.",
             f"Command '['curl', '--api-key', '{MARK}', '-u', 'bob:{MARK}']' returned non-zero exit status 22.",
         ),
+        (
+            "map[Authorization:[Bearer CANARY] X-Api-Key:[CANARY] Accept:[*/*]]",
+            f"map[Authorization:[{MARK}] X-Api-Key:[{MARK}] Accept:[*/*]]",
+        ),
         ("Incorrect API key provided: CANARY. See https://h", f"Incorrect API key provided: {MARK}. See https://h"),
         ("`api_key`: CANARY and **password**: CANARY", f"`api_key`: {MARK} and **password**: {MARK}"),
         ("Authorization: Splunk CANARY0123 for gpt-4o", f"Authorization: {MARK} for gpt-4o"),
