@@ -9,6 +9,7 @@ from compass_service.mapper.state import MapperState
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 MICRODOLLARS = 1_000_000
+_FIRST_STATUS, _LAST_STATUS = 100, 599
 
 
 def count_of(value: float, limit: int = MAX_INT64) -> int:
@@ -19,12 +20,12 @@ def count_of(value: float, limit: int = MAX_INT64) -> int:
 
 
 def status_of(value: object) -> int | None:
-    """Return the HTTP status that an agent reports, None if what it wrote is no integer."""
+    """Return the HTTP status that an agent reports, None if what it wrote is none: some write -1 for a cut stream."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MAX_INT32:
+    if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return value
+    return value if _FIRST_STATUS <= value <= _LAST_STATUS else None
 
 
 def usage_of(state: MapperState, usage: MessageUsage | None) -> pb.SessionUsage | None:

@@ -199,7 +199,7 @@ def test_a_page_of_html_is_cut_and_says_so():
     assert frames[0].original_bytes == len(page.encode())
 
 
-@pytest.mark.parametrize("status", ["429", None, True, 1.5, 2**40, [429], {"code": 429}])
+@pytest.mark.parametrize("status", ["429", None, True, 1.5, -1, 0, 600, 2**40, [429], {"code": 429}])
 def test_a_status_that_is_no_status_is_unset(status):
     assert not only(Traced().push(failed("429 x", errorStatus=status)), "session_error").HasField("status")
 
