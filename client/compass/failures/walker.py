@@ -32,7 +32,7 @@ _WORDS_IN_PROSE = re.compile(
     r"^\s{0,4}([A-Za-z_]{4,64}):(?= )"  # overloaded_error: ...
     r"|^\W{0,4}([A-Za-z]+(?:_[A-Za-z]+)+)\W{0,4}$"  # the word alone
     r"|\(([a-z]+(?:_[a-z]+)+)\)"  # ... (rate_limit_exceeded)
-    r"|\b(?:type|code|param|reason|status)\s?[=:]\s?[\"']?([A-Za-z_]{4,64})\b",
+    r"|\b(?:(?:type|code|param|reason|status)\s?[=:]\s?|error code )[\"']?([A-Za-z_]{4,64})\b",
     re.IGNORECASE,
 )
 
