@@ -36,6 +36,8 @@ class OutcomeReader:
         """The failure or abort that ended the turn. None when none did."""
         self.state: pb.AgentSessionState.ValueType = pb.AGENT_SESSION_STATE_UNSPECIFIED
         self._is_cut = False
+        self._is_open = False
+        """Whether a turn goes on without the agent's last word yet: closed now, it is closed in the middle."""
 
     @property
     def is_stopped(self) -> bool:
@@ -51,11 +53,13 @@ class OutcomeReader:
                 self.error = pb.SessionError()
                 self.error.CopyFrom(item.event.session_error)
             case "message_end":
-                self._is_cut = item.event.message_end.outcome == pb.SESSION_MESSAGE_OUTCOME_INCOMPLETE
+                end = item.event.message_end
+                self._is_cut = end.outcome == pb.SESSION_MESSAGE_OUTCOME_INCOMPLETE
+                self._is_open = self._is_cut or end.stop_reason == pb.SESSION_STOP_REASON_TOOL_USE
                 if not self._is_cut:
                     self.error = None
             case kind if kind in _GOES_ON:
-                self._is_cut, self.error = False, None
+                self._is_cut, self._is_open, self.error = False, True, None
         if item.state:
             self._enter(item.state)
 
@@ -63,7 +67,7 @@ class OutcomeReader:
         was, self.state = self.state, state
         match state:
             case pb.AGENT_SESSION_STATE_WORKING:
-                self.outcome, self.error, self._is_cut = None, None, False
+                self.outcome, self.error, self._is_cut, self._is_open = None, None, False, True
             case pb.AGENT_SESSION_STATE_READY:
                 self.outcome = self._ended()
             case pb.AGENT_SESSION_STATE_ERRORED:
@@ -71,6 +75,7 @@ class OutcomeReader:
             case pb.AGENT_SESSION_STATE_DISCONNECTED if was != pb.AGENT_SESSION_STATE_WORKING:
                 self.outcome = self.outcome or Outcome.LOST
             case pb.AGENT_SESSION_STATE_STOPPED:
+                self._is_cut |= self._is_open
                 self.outcome = self.outcome or self._ended()
 
     def _ended(self) -> Outcome:

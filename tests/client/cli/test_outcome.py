@@ -20,6 +20,14 @@ FAILS = error(pb.SESSION_ERROR_KIND_ERROR)
 ABORTS = error(pb.SESSION_ERROR_KIND_ABORTED)
 WHOLE = end(pb.SESSION_MESSAGE_OUTCOME_COMPLETE)
 CUT = end(pb.SESSION_MESSAGE_OUTCOME_INCOMPLETE)
+CALLS = pb.AgentSessionFrame(
+    event=pb.SessionEvent(
+        message_end=pb.SessionMessageEnd(
+            outcome=pb.SESSION_MESSAGE_OUTCOME_COMPLETE, stop_reason=pb.SESSION_STOP_REASON_TOOL_USE
+        )
+    )
+)
+RUNS = pb.AgentSessionFrame(event=pb.SessionEvent(tool_call=pb.SessionToolCall(tool_call_id="t")))
 SPEAKS = pb.AgentSessionFrame(event=pb.SessionEvent(assistant_text=pb.SessionAssistantText(text="a")))
 
 
@@ -40,6 +48,12 @@ SPEAKS = pb.AgentSessionFrame(event=pb.SessionEvent(assistant_text=pb.SessionAss
         pytest.param([WORKING, ABORTS, SPEAKS, WHOLE, READY], Outcome.DONE, id="steered"),
         pytest.param([WORKING, SPEAKS, CUT, STOPPED], Outcome.ABORTED, id="closed in the middle"),
         pytest.param([WORKING, WHOLE, STOPPED], Outcome.DONE, id="closed between messages"),
+        pytest.param([WORKING, STOPPED], Outcome.ABORTED, id="closed before it said anything"),
+        pytest.param([WORKING, CALLS, STOPPED], Outcome.ABORTED, id="closed before the tool it asked for"),
+        pytest.param([WORKING, WHOLE, RUNS, STOPPED], Outcome.ABORTED, id="closed while a tool ran"),
+        pytest.param([WORKING, FAILS, ERRORED, WORKING, STOPPED], Outcome.ABORTED, id="closed before the next attempt"),
+        pytest.param([WORKING, CALLS, RUNS, DISCONNECTED, STOPPED], Outcome.ABORTED, id="closed while it was away"),
+        pytest.param([WORKING, CALLS, RUNS, WHOLE, READY, STOPPED], Outcome.DONE, id="done with tools, then closed"),
         pytest.param([STARTING, STOPPED], Outcome.DONE, id="closed before it worked"),
         pytest.param([WORKING, SPEAKS, DISCONNECTED], None, id="may come back"),
         pytest.param([WORKING, DISCONNECTED, WORKING, WHOLE, READY], Outcome.DONE, id="came back"),
