@@ -78,8 +78,7 @@ class Registry:
                 await self.open(self._to_reload.pop(), create=False)
         now_ms = self._now_ms()
         for session in list(self._sessions.values()):
-            began_ms = session.window_began_ms
-            if began_ms is not None and now_ms - began_ms >= self._reattach_window_ms:
+            if session.window_is_over(self._reattach_window_ms):
                 session.judge()
             elif not session.is_busy and now_ms - session.touched_ms >= self._idle_ms:
                 del self._sessions[session.session_id]

@@ -89,11 +89,6 @@ class Session:
         """Whether it must stay in memory: a producer is attached, a window runs, or a commit is under way."""
         return bool(self.attachment or self._commits.num_open or self.checkpoint.window_began_ms is not None)
 
-    @property
-    def window_began_ms(self) -> int | None:
-        """When the producer vanished, None unless its absence is still to be judged."""
-        return self.checkpoint.window_began_ms
-
     # -- producers --------------------------------------------------------------------------------------------------
 
     def attach(self, hello: Hello) -> Attachment:
@@ -127,6 +122,18 @@ class Session:
         """After a load: a producer that was attached is gone, since no stream of it reached this process."""
         if self.checkpoint.is_attached and self.attachment is None:
             self._vanish()
+
+    def window_is_over(self, window_ms: int) -> bool:
+        """Tell whether the producer vanished so long ago that its absence must be judged.
+
+        A clock that was set back does not keep the window open: it begins anew.
+        """
+        began_ms = self.checkpoint.window_began_ms
+        if began_ms is None:
+            return False
+        now_ms = self._now_ms()
+        self.checkpoint.window_began_ms = min(began_ms, now_ms)
+        return now_ms - began_ms >= window_ms
 
     def judge(self) -> None:
         """Close the reattach window: a working session is lost, an idle one merely stays DISCONNECTED."""
