@@ -1,12 +1,14 @@
 """Session traces of coding agents: push what an agent does, tail it anywhere, and never miss how it ended."""
 
 from compass import failures, stream
+from compass.agent import Abort, Agent, Control, Prompt
 from compass.client import Client, connect
 from compass.errors import (
     ClientClosedError,
     CompassError,
     CursorAboveHeadError,
     FieldViolation,
+    InboxFullError,
     InvalidEventError,
     InvalidPageTokenError,
     InvalidRequestError,
@@ -15,7 +17,11 @@ from compass.errors import (
     MessageTooLargeError,
     ProducerAttachedError,
     ProducerFencedError,
+    ProducerNotAttachedError,
     ProducerReplacedError,
+    PromptClosedError,
+    PromptConflictError,
+    PromptNotFoundError,
     PublisherClosedError,
     RefusedError,
     SequenceJumpError,
@@ -34,14 +40,18 @@ from compass.slimming import Event
 from compass.tail import Tail
 
 __all__ = [
+    "Abort",
+    "Agent",
     "Client",
     "ClientClosedError",
     "CompassError",
+    "Control",
     "CursorAboveHeadError",
     "Event",
     "FieldViolation",
     "Frame",
     "Gap",
+    "InboxFullError",
     "InvalidEventError",
     "InvalidPageTokenError",
     "InvalidRequestError",
@@ -50,7 +60,12 @@ __all__ = [
     "MessageTooLargeError",
     "ProducerAttachedError",
     "ProducerFencedError",
+    "ProducerNotAttachedError",
     "ProducerReplacedError",
+    "Prompt",
+    "PromptClosedError",
+    "PromptConflictError",
+    "PromptNotFoundError",
     "Publisher",
     "PublisherClosedError",
     "PublisherStats",

@@ -10,11 +10,21 @@ import grpc.aio
 
 from compass.errors import ClientClosedError
 
-_SINGLE_CALLS = ("CloseSession", "GetServerInfo", "GetSession", "GetTranscript", "ListSessions")
+_SINGLE_CALLS = (
+    "CancelPrompt",
+    "CloseSession",
+    "GetServerInfo",
+    "GetSession",
+    "GetTranscript",
+    "ListPrompts",
+    "ListSessions",
+    "SubmitPrompt",
+)
 _RETRY_SINGLE_CALLS = {
     "methodConfig": [
         {
-            # Each of these may be made twice. Streams are left out: they are tried again with their cursor.
+            # Each of these may be made twice: not AbortSession, which could stop the next turn. Streams are left out:
+            # they are tried again with their cursor.
             "name": [{"service": "compass.v1.CompassService", "method": method} for method in _SINGLE_CALLS],
             "retryPolicy": {
                 "maxAttempts": 4,

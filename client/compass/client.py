@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from compass import calls
+from compass.agent import Agent, ControlCall
 from compass.channels import Channels
 from compass.errors import ServerUnavailableError
 from compass.outbox import OUTBOX_BOUNDS
@@ -161,6 +162,56 @@ class Client:
         with translated(session):
             return await self._gateway.PushEvent(request, timeout=self.options.timeout_s)
 
+    async def submit_prompt(
+        self,
+        session: str,
+        text: str,
+        *,
+        client_request_id: str | None = None,
+        author: str = "",
+        steer: bool = False,
+    ) -> pb.SubmitPromptResponse:
+        """Put a prompt into a session's inbox; when this returns it is durable, and the agent gets it when it rests.
+
+        client_request_id: the same id with the same text is the same prompt; by default a new one, so that only the
+        attempts of this call are. steer: hand it to a working agent at once. Raises SessionNotFoundError,
+        SessionStoppedError, PromptConflictError, InboxFullError.
+        """
+        request = pb.SubmitPromptRequest(
+            session_id=session,
+            text=text,
+            client_request_id=uuid.uuid4().hex if client_request_id is None else client_request_id,
+            author=author,
+            steer=steer,
+        )
+        with translated(session):
+            return await self._sessions.SubmitPrompt(request, timeout=self.options.timeout_s)
+
+    async def prompts(self, session: str) -> list[pb.SessionPrompt]:
+        """List the open prompts of a session, next to be offered first. Raises SessionNotFoundError."""
+        with translated(session):
+            request = pb.ListPromptsRequest(session_id=session)
+            return list((await self._sessions.ListPrompts(request, timeout=self.options.timeout_s)).prompts)
+
+    async def cancel_prompt(self, session: str, prompt_id: str) -> pb.CancelPromptResponse:
+        """Cancel a prompt that waits; one that is cancelled stays so.
+
+        Raises SessionNotFoundError, PromptNotFoundError, PromptClosedError for one that the agent was handed.
+        """
+        with translated(session):
+            request = pb.CancelPromptRequest(session_id=session, prompt_id=prompt_id)
+            return await self._sessions.CancelPrompt(request, timeout=self.options.timeout_s)
+
+    async def abort(self, session: str) -> None:
+        """Ask the session's agent to abort the running turn; when this returns the asking is durable.
+
+        Asked of a resting agent it means nothing. Raises SessionNotFoundError, SessionStoppedError.
+        """
+        with translated(session):
+            await self._sessions.AbortSession(
+                pb.AbortSessionRequest(session_id=session), timeout=self.options.timeout_s
+            )
+
     async def watch_sessions(self) -> AsyncIterator[pb.WatchSessionsResponse]:
         """Yield the session list as it changes: first all of it, until a response says `current`, then what changes.
 
@@ -238,6 +289,7 @@ class Client:
         take_over: bool = False,
         wait: bool = False,
         close_on_exit: bool = True,
+        acked_seq: int = 0,
         trace_items: int = OUTBOX_BOUNDS.trace_items,
         priority_items: int = OUTBOX_BOUNDS.priority_items,
     ) -> Publisher:
@@ -248,6 +300,7 @@ class Client:
         take_over: detach another producer instead of being refused.
         wait: push waits for room for every event, so that nothing is dropped, as for a file; else it waits only for
         what may not be dropped. close_on_exit: leaving the block stops the session.
+        acked_seq: what is pushed begins after this producer seq, up to which an earlier process had it acknowledged.
         trace_items, priority_items: how many events of each lane are held until they are sent; past that, trace drops
         its oldest and the rest waits.
         """
@@ -272,7 +325,46 @@ class Client:
             patience=Patience(self.options.retry_for_s),
             wait=wait,
             close_on_exit=close_on_exit,
+            acked_seq=acked_seq,
         )
+
+    def agent(
+        self,
+        session: str,
+        *,
+        producer_id: str | None = None,
+        epoch: int | None = None,
+        agent_name: str = "",
+        agent_version: str = "",
+        title: str = "",
+        take_over: bool = False,
+        wait: bool = False,
+        close_on_exit: bool = True,
+    ) -> Agent:
+        """Be the agent of a session: `async with client.agent(...) as agent`, then `async for item in agent.control()`.
+
+        The options are those of `publish`.
+        """
+        publisher = self.publish(
+            session,
+            producer_id=producer_id,
+            epoch=epoch,
+            agent_name=agent_name,
+            agent_version=agent_version,
+            title=title,
+            take_over=take_over,
+            wait=wait,
+            close_on_exit=close_on_exit,
+        )
+        return self.agent_of(publisher)
+
+    def agent_of(self, publisher: Publisher) -> Agent:
+        """Be the agent of a session through a publisher of one's own, made by `publish` and not entered yet."""
+
+        def open_control(request: agent_pb.ControlRequest) -> ControlCall:
+            return self._gateway.Control(request)
+
+        return Agent(publisher, open_control, patience=Patience(self.options.retry_for_s))
 
     @property
     def _sessions(self) -> "CompassServiceAsyncStub":

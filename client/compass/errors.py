@@ -199,6 +199,63 @@ class SequenceJumpError(CompassError):
         self.expected_seq = expected_seq
 
 
+class ProducerNotAttachedError(CompassError):
+    """Control was opened without a push stream of the same producer and epoch. Say hello first, then again."""
+
+    reason = "PRODUCER_NOT_ATTACHED"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"no push stream of this producer is attached to session {session_id}")
+        self.session_id = session_id
+
+
+class PromptNotFoundError(CompassError):
+    """The session has no such prompt, or it was closed long ago. The caller's problem; a retry does not help."""
+
+    reason = "PROMPT_NOT_FOUND"
+
+    def __init__(self, session_id: str, prompt_id: str) -> None:
+        super().__init__(f"session {session_id} has no prompt {prompt_id}")
+        self.session_id = session_id
+        self.prompt_id = prompt_id
+
+
+class PromptClosedError(CompassError):
+    """A prompt is past cancelling: the agent was handed it, or has shown it. A retry helps only if it comes back."""
+
+    reason = "PROMPT_CLOSED"
+
+    def __init__(self, session_id: str, prompt_id: str, *, state: str) -> None:
+        words = state.removeprefix("SESSION_PROMPT_STATE_").lower() or "not waiting"
+        super().__init__(f"prompt {prompt_id} of session {session_id} is {words}")
+        self.session_id = session_id
+        self.prompt_id = prompt_id
+        self.state = state
+        """Name of its SessionPromptState, empty when the server did not say."""
+
+
+class PromptConflictError(CompassError):
+    """The same client_request_id came before with another text. The caller's problem: choose another id."""
+
+    reason = "PROMPT_CONFLICT"
+
+    def __init__(self, session_id: str, prompt_id: str) -> None:
+        super().__init__(f"session {session_id} has another text as prompt {prompt_id} under that client_request_id")
+        self.session_id = session_id
+        self.prompt_id = prompt_id
+        """The prompt that the id belongs to."""
+
+
+class InboxFullError(CompassError):
+    """The session holds as many open prompts as it can. A retry helps once one of them is recorded or cancelled."""
+
+    reason = "INBOX_FULL"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"the inbox of session {session_id} is full")
+        self.session_id = session_id
+
+
 class InvalidEventError(CompassError):
     """An event is not one JSON object. The producer's problem; a retry does not help."""
 

@@ -59,10 +59,10 @@ class Outbox:
     the later one, so that one commit takes both.
     """
 
-    def __init__(self, session_id: str, bounds: LaneBounds = OUTBOX_BOUNDS) -> None:
+    def __init__(self, session_id: str, bounds: LaneBounds = OUTBOX_BOUNDS, *, acked_seq: int = 0) -> None:
         self.session_id = session_id
         self.window = Window()
-        self.acked_seq = 0
+        self.acked_seq = acked_seq
         """Highest producer seq up to which every event is durable."""
         self.num_oversize = 0
         """Events dropped because no message can carry them."""

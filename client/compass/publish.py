@@ -17,6 +17,7 @@ from compass.lanes import LaneBounds
 from compass.outbox import Outbox
 from compass.push_stream import Ending, PushCall, PushStream
 from compass.retry import Patience
+from compass.returns import Returns
 from compass.slimming import Event, Slimmed, slim
 from compass.v1 import agent_gateway_pb2 as pb
 
@@ -76,16 +77,19 @@ class Publisher:
         patience: Patience,
         wait: bool,
         close_on_exit: bool,
+        acked_seq: int = 0,
     ) -> None:
         self._open_stream = open_stream
         self._hello = hello
         self._patience = patience
         self._waits = wait
         self._close_on_exit = close_on_exit
-        self._outbox = Outbox(hello.session_id, bounds)
+        self._outbox = Outbox(hello.session_id, bounds, acked_seq=acked_seq)
+        self._returns = Returns()
         self._task: asyncio.Task[None] | None = None
         self._stream: PushStream | None = None
         self._ending = Ending.NONE
+        self._bye = pb.ProducerBye()
         self._has_said_bye = False
         self._wake = asyncio.Event()
         self._moved = asyncio.Event()
@@ -139,12 +143,13 @@ class Publisher:
         finally:
             await self._stop()
 
-    async def push(self, event: Event) -> None:
+    async def push(self, event: Event, *, prompt_id: str = "") -> None:
         """Take one inner event. Returns when it is held here; `flush` tells when it is durable.
 
         A burst of trace that would overflow is slowed by a millisecond a push while acknowledgements keep coming;
         otherwise trace does not wait.
 
+        prompt_id: the inbox prompt that this user message came from, which records it.
         Raises InvalidEventError for what is not one JSON object, at once and without harm to the publisher. Cancelled,
         it has not taken the event.
         """
@@ -159,7 +164,36 @@ class Publisher:
                 await self._until(lambda: not self._outbox.priority_is_full)
         if not self._is_open:
             self._raise_over()
-        self._take(slimmed, in_priority=in_priority)
+        self._take(slimmed, in_priority=in_priority, prompt_id=prompt_id)
+
+    def return_prompt(self, prompt_id: str, *, control_seq: int = 0) -> None:
+        """Say that the agent cannot act on a prompt any more: it goes back to its place in the queue.
+
+        control_seq: the place in the control sequence where the agent was handed it. Said again after a cut.
+        """
+        if not self._is_open:
+            self._raise_over()
+        self._returns.add(prompt_id, control_seq, position=self._outbox.last_position)
+        self._wake.set()
+
+    async def attached(self) -> bool:
+        """Wait until the server has answered this producer's hello. False once the publisher has ended as asked.
+
+        Raises what ended it in any other way.
+        """
+        task = self._running()
+        await self._until(lambda: self._is_attached or task.done())
+        self._raise_failure()
+        return not task.done()
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it was drained or closed, or is about to be."""
+        return self._ending is not Ending.NONE
+
+    @property
+    def _is_attached(self) -> bool:
+        return self._stream is not None and self._stream.is_established
 
     def push_nowait(self, event: Event) -> bool:
         """Take one inner event at once, past the bound of a full lane: for code that may not wait.
@@ -173,8 +207,8 @@ class Publisher:
         self._take(slimmed, in_priority=self._waits or slimmed.is_priority)
         return True
 
-    def _take(self, slimmed: Slimmed, *, in_priority: bool) -> None:
-        message = pb.InnerEvent(json=slimmed.json)
+    def _take(self, slimmed: Slimmed, *, in_priority: bool, prompt_id: str = "") -> None:
+        message = pb.InnerEvent(json=slimmed.json, prompt_id=prompt_id)
         self._outbox.push(message, slimmed.num_bytes + _FRAMING_BYTES, in_priority=in_priority)
         self._wake.set()
 
@@ -197,11 +231,21 @@ class Publisher:
         """Take nothing new, wait until all is acknowledged, and stop the session. Idempotent; nothing after `drain`."""
         await self._end(Ending.CLOSE)
 
+    async def report_exit(self, *, code: int | None, signal: str = "", last_stderr: str = "") -> None:
+        """Like `close` for an agent process that ended by itself: the session is ERRORED at once, and not stopped.
+
+        code: None when a signal ended it. signal: its name, such as SIGKILL.
+        """
+        if self._ending is Ending.NONE:
+            self._bye = pb.ProducerBye(exit=pb.ProcessExit(code=code, signal=signal, last_stderr=last_stderr))
+        await self._end(Ending.CLOSE)
+
     async def _end(self, ending: Ending) -> None:
         task = self._running()
         if self._ending is Ending.NONE:
             self._ending = ending
             if self._stream is not None:
+                self._stream.bye = self._bye
                 self._stream.ending = ending
             self._wake.set()
         await asyncio.wait([task])
@@ -266,8 +310,8 @@ class Publisher:
 
     async def _attempt(self) -> bool:
         """Run one stream. True when it ended as asked, False when the next one may go on after a pause."""
-        stream = PushStream(self._open_stream(), self._outbox, wake=self._wake, on_ack=self._on_ack)
-        stream.ending = self._ending
+        stream = PushStream(self._open_stream(), self._outbox, self._returns, wake=self._wake, on_ack=self._on_ack)
+        stream.bye, stream.ending = self._bye, self._ending
         self._stream = stream
         try:
             await stream.run(self._hello)
@@ -296,6 +340,7 @@ class Publisher:
 
     def _on_ack(self) -> None:
         outbox = self._outbox
+        self._returns.settle(outbox.settled_position)
         if outbox.acked_seq > self._progress_seq or outbox.num_unacknowledged == 0:
             self._moved_at = asyncio.get_running_loop().time()
             self._progress_seq = outbox.acked_seq

@@ -10,6 +10,7 @@ from grpc import StatusCode
 from compass import calls
 from compass.errors import CompassError, ServerUnavailableError
 from compass.outbox import Batch, Outbox, Window
+from compass.returns import Returns
 from compass.status import from_rpc, translated
 from compass.v1 import agent_gateway_pb2 as pb
 
@@ -44,14 +45,25 @@ class PushStream:
     same. Why the stream ended is what the reader finds: a failed write only stops the writing.
     """
 
-    def __init__(self, call: PushCall, outbox: Outbox, *, wake: asyncio.Event, on_ack: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        call: PushCall,
+        outbox: Outbox,
+        returns: Returns,
+        *,
+        wake: asyncio.Event,
+        on_ack: Callable[[], None],
+    ) -> None:
         self._call = call
         self._first_status = calls.FirstStatus(call)
         self._outbox = outbox
+        self._returns = returns
         self._wake = wake
         self._on_ack = on_ack
         self.ending = Ending.NONE
         """How to end; set, it takes effect when `wake` is set too."""
+        self.bye = pb.ProducerBye()
+        """What to say at a close."""
         self.is_established = False
         """Whether the server has answered hello."""
         self.has_said_all = False
@@ -72,6 +84,7 @@ class PushStream:
         if response is None:
             raise ServerUnavailableError("OK")
         self._outbox.resume(response.acked_seq)
+        self._returns.rewind()
         self.is_established = True
         self._note(response)
 
@@ -118,6 +131,8 @@ class PushStream:
                 self._wake.clear()
                 while (batch := self._outbox.next_batch()) is not None:
                     await self._send(_request(batch))
+                for returned in self._returns.take():
+                    await self._send(pb.PushEventsRequest(prompt_returned=returned))
                 if self.ending is not Ending.NONE and self._outbox.num_unacknowledged == 0:
                     await self._say_all()
                 else:
@@ -133,7 +148,7 @@ class PushStream:
             await self._send(_request(Batch(self._outbox.acked_seq + 1, [], dropped)))
         self.has_said_all = True
         if self.ending is Ending.CLOSE:
-            await self._send(pb.PushEventsRequest(bye=pb.ProducerBye()))
+            await self._send(pb.PushEventsRequest(bye=self.bye))
         with translated():
             await self._call.done_writing()
 

@@ -38,6 +38,15 @@ FIELDS = (FieldViolation("since_seq", "is odd"),)
         (fail("ALREADY_EXISTS", "PRODUCER_ATTACHED"), compass.ProducerAttachedError, {"session_id": "s"}),
         (fail("ABORTED", "PRODUCER_REPLACED"), compass.ProducerReplacedError, {"session_id": "s"}),
         (fail("ABORTED", "SEQUENCE_JUMP", expected_seq=12), compass.SequenceJumpError, {"expected_seq": 12}),
+        (fail("FAILED_PRECONDITION", "PRODUCER_NOT_ATTACHED"), compass.ProducerNotAttachedError, {"session_id": "s"}),
+        (fail("NOT_FOUND", "PROMPT_NOT_FOUND", prompt_id="p3"), compass.PromptNotFoundError, {"prompt_id": "p3"}),
+        (
+            fail("FAILED_PRECONDITION", "PROMPT_CLOSED", prompt_id="p3", state="SESSION_PROMPT_STATE_CLAIMED"),
+            compass.PromptClosedError,
+            {"prompt_id": "p3", "state": "SESSION_PROMPT_STATE_CLAIMED"},
+        ),
+        (fail("ALREADY_EXISTS", "PROMPT_CONFLICT", prompt_id="p3"), compass.PromptConflictError, {"prompt_id": "p3"}),
+        (fail("RESOURCE_EXHAUSTED", "INBOX_FULL"), compass.InboxFullError, {"session_id": "s"}),
         (fail("INVALID_ARGUMENT", "INVALID_EVENT", seq=4), compass.InvalidEventError, {"seq": 4}),
         (
             fail("INVALID_ARGUMENT", "INVALID_REQUEST", violations=FIELDS),

@@ -172,7 +172,7 @@ ADDITIVE_FIELDS = {
         6: "uint64 seq",
     },
     "PushEventResponse": {1: "uint64 head_seq", 2: "bool duplicate"},
-    "PromptReturned": {1: "string prompt_id"},
+    "PromptReturned": {1: "string prompt_id", 2: "uint64 control_seq"},
     "ControlRequest": {
         1: "string session_id",
         2: "string producer_id",

@@ -15,13 +15,13 @@ class Exit(IntEnum):
     USAGE = 2
     """The command line, or a value on it, is wrong."""
     NOT_FOUND = 3
-    """The session does not exist."""
+    """The session, or the prompt, does not exist."""
     UNAVAILABLE = 4
-    """The server cannot be reached, is shutting down, or has no room."""
+    """The server cannot be reached, is shutting down, or has no room, or the inbox is full."""
     INTERRUPTED = 5
     """A tail was cut and could not be resumed."""
     REFUSED = 6
-    """The session is stopped, or another producer holds it."""
+    """The session is stopped, another producer holds it, or the prompt is past what was asked."""
     BAD_INPUT = 7
     """A pushed line is not one JSON object."""
     TURN_FAILED = 10
@@ -47,8 +47,8 @@ class CommandError(Exception):
 
 
 _EXITS: tuple[tuple[tuple[type[errors.CompassError], ...], Exit], ...] = (
-    ((errors.SessionNotFoundError,), Exit.NOT_FOUND),
-    ((errors.ServerUnavailableError, errors.LogFullError), Exit.UNAVAILABLE),
+    ((errors.SessionNotFoundError, errors.PromptNotFoundError), Exit.NOT_FOUND),
+    ((errors.ServerUnavailableError, errors.LogFullError, errors.InboxFullError), Exit.UNAVAILABLE),
     ((errors.TailInterrupted,), Exit.INTERRUPTED),
     ((errors.InvalidEventError,), Exit.BAD_INPUT),
     ((errors.InvalidRequestError, errors.CursorAboveHeadError), Exit.USAGE),
@@ -58,6 +58,8 @@ _EXITS: tuple[tuple[tuple[type[errors.CompassError], ...], Exit], ...] = (
             errors.ProducerAttachedError,
             errors.ProducerFencedError,
             errors.ProducerReplacedError,
+            errors.PromptClosedError,
+            errors.PromptConflictError,
         ),
         Exit.REFUSED,
     ),

@@ -79,8 +79,10 @@ def aligned(facts: Iterable[Fact]) -> Iterator[str]:
 def _doing(info: pb.SessionInfo) -> str:
     if not info.HasField("activity"):
         return "-"
-    phase = words.PHASES.get(info.activity.phase, "unknown")
-    return one_line(f"{phase} ({info.activity.detail})") if info.activity.detail else phase
+    activity = info.activity
+    phase = words.PHASES.get(activity.phase, "unknown")
+    silent = ", silent for long" if activity.stalled else ""
+    return one_line(f"{phase} ({activity.detail})" if activity.detail else phase) + silent
 
 
 def _ago(unix_ms: int) -> str:

@@ -2,6 +2,7 @@
 
 import click
 
+from compass.cli.prompts import abort, cancel, prompt, prompts
 from compass.cli.push import push
 from compass.cli.reports import close, info, sessions, show
 from compass.cli.tail import tail
@@ -16,10 +17,10 @@ Exit codes:
   0    what was asked is done
   1    it failed for a reason that has no code of its own
   2    the command line, or a value on it, is wrong
-  3    the session does not exist
-  4    the server cannot be reached, is shutting down, or has no room
+  3    the session, or the prompt, does not exist
+  4    the server cannot be reached, is shutting down, or has no room, or the inbox is full
   5    tail: it was cut and could not be resumed
-  6    push: the session is stopped, or another producer holds it
+  6    the session is stopped, another producer holds it, or the prompt is past being cancelled
   7    push: a line is not one JSON object
   10   wait: the turn failed
   11   wait: the turn was aborted
@@ -43,5 +44,5 @@ def main(context: click.Context, server: str | None) -> None:
     context.obj = server
 
 
-for command in (push, tail, wait, sessions, show, transcript, close, info):
+for command in (push, tail, wait, prompt, prompts, cancel, abort, sessions, show, transcript, close, info):
     main.add_command(command)

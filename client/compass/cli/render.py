@@ -65,7 +65,9 @@ class FrameRenderer:
 
     def _frame(self, frame: pb.AgentSessionFrame) -> None:
         kind = frame.event.WhichOneof("event")
-        if kind is not None:
+        if kind == "activity" and not frame.seq:
+            self._write(_snapshot_line(frame.event.activity))
+        elif kind is not None:
             self._writers[kind](frame.event)
         if frame.state:
             style = _STATE_STYLES.get(frame.state, "dim")
@@ -175,6 +177,12 @@ class FrameRenderer:
 
     def _run_event(self, event: pb.SessionEvent) -> None:
         self._write(blocks.run_line(event.run_event))
+
+
+def _snapshot_line(activity: pb.SessionActivity) -> Line:
+    """Show what the agent was doing already when a live reader came."""
+    phase = words.PHASES.get(activity.phase, "unknown")
+    return _activity_line(activity) or Line(f"… {phase}", "dim")
 
 
 def _activity_line(activity: pb.SessionActivity) -> Line | None:

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 
 import click
+from google.protobuf.json_format import MessageToDict
 
 import compass
 from compass.cli import facts
 from compass.cli.json_lines import print_json
+from compass.cli.printable import to_json
+from compass.cli.queue import queue_lines
 from compass.cli.session_command import json_option, run, session_argument
 from compass.v1 import compass_pb2 as pb
 
@@ -32,10 +35,18 @@ def sessions(context: click.Context, *, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def show(context: click.Context, session: str, *, as_json: bool) -> None:
-    """Report one session: its state, what its agent is doing, counters and totals."""
+    """Report one session: its state, what its agent is doing, counters and totals, and the open prompts."""
 
     async def action(client: compass.Client) -> None:
-        _print_session(await client.get_session(session), as_json=as_json)
+        report = await client.get_session(session)
+        open_prompts = await client.prompts(session)
+        if as_json:
+            listed = {"prompts": [MessageToDict(each) for each in open_prompts]} if open_prompts else {}
+            click.echo(to_json({**MessageToDict(report), **listed}))
+            return
+        _print_session(report, as_json=False)
+        if open_prompts:
+            _print_lines(["", "open prompts:", *(f"  {line}" for line in queue_lines(open_prompts))])
 
     run(context, action)
 

@@ -248,16 +248,22 @@ class PromptReturned(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PROMPT_ID_FIELD_NUMBER: _builtins.int
+    CONTROL_SEQ_FIELD_NUMBER: _builtins.int
     prompt_id: _builtins.str
     """The prompt."""
+    control_seq: _builtins.int
+    """Where in the control sequence it was handed over. A return of an earlier handing over says nothing about a later
+    one, so that a return may be sent again after a cut. 0 = the latest.
+    """
     def __init__(
         self,
         *,
         prompt_id: _builtins.str = ...,
+        control_seq: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["prompt_id", b"prompt_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["control_seq", b"control_seq", "prompt_id", b"prompt_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -76,7 +76,10 @@ class PushStream:
                         self._bye = message.bye
                         return
                     case "prompt_returned":
-                        self._await(session.return_prompt(attachment, message.prompt_returned.prompt_id))
+                        returned = message.prompt_returned
+                        self._await(
+                            session.return_prompt(attachment, returned.prompt_id, control_seq=returned.control_seq),
+                        )
                     case _:
                         raise InvalidRequestError("item", "must be batch or bye after hello")
                 await self._wait_for_room()

@@ -41,6 +41,8 @@ class Prompt(msgspec.Struct, array_like=True):
     """Producer id and epoch of the process that was handed it last."""
     is_lost: bool = False
     """Whether it was returned because its holder stayed away. If the holder lives after all, it has the prompt."""
+    control_seq: int = 0
+    """Where in the control sequence it was handed over last."""
 
     @property
     def prompt_id(self) -> str:
@@ -118,12 +120,13 @@ def add(inbox: Inbox, submission: Submission) -> Prompt:
 def next_offer(inbox: Inbox, *, is_resting: bool) -> Prompt | None:
     """Return the prompt to hand over now: the head of the queue to a resting agent, only a steer to a working one.
 
-    While one is claimed nothing else is offered to a resting agent: its turn has not shown yet.
+    While one is claimed nothing else is offered to a resting agent: its turn has not shown yet. A claimed steer holds
+    nothing up: an agent that was aborted before it took the steer keeps it until its next turn.
     """
     waiting = [prompt for prompt in inbox.open if prompt.is_waiting]
     if not is_resting:
         return next((prompt for prompt in waiting if prompt.steer), None)
-    if any(prompt.state == CLAIMED for prompt in inbox.open):
+    if any(prompt.state == CLAIMED and not prompt.steer for prompt in inbox.open):
         return None
     return waiting[0] if waiting else None
 

@@ -73,7 +73,8 @@ class Prompts:
         controls = self._checkpoint.controls
         self._mapper.ask_abort()
         controls.add()
-        controls.abort_again = self._mapper.state.activity.phase == pb.SESSION_PHASE_COMPACTING
+        # Neither a compaction nor an agent that was only just handed its prompt heeds an abort: their turn must.
+        controls.abort_again = self.is_resting or self._mapper.state.activity.phase == pb.SESSION_PHASE_COMPACTING
 
     # -- shown by the agent -----------------------------------------------------------------------------------------
 
@@ -82,12 +83,18 @@ class Prompts:
         prompt = inboxes.find(self._checkpoint.inbox, prompt_id)
         return [] if prompt is None else self._close(prompt, inboxes.RECORDED, now_ms)
 
-    def returned(self, prompt_id: str, *, first_seq: int, now_ms: int) -> list[Draft]:
-        """Put a prompt that the agent cannot act on any more back to its place at the head of the queue."""
+    def returned(self, prompt_id: str, *, control_seq: int, first_seq: int, now_ms: int) -> list[Draft]:
+        """Put a prompt that the agent cannot act on any more back to its place at the head of the queue.
+
+        `control_seq` says which handing over ended, 0 the latest: a late return says nothing about a newer one.
+        """
         prompt = inboxes.find(self._checkpoint.inbox, prompt_id)
-        if prompt is None or prompt.state != inboxes.CLAIMED:
+        if prompt is None or prompt.state != inboxes.CLAIMED or control_seq not in {0, prompt.control_seq}:
             return []
         self._checkpoint.controls.drop_prompt(prompt.number)
+        return self._return(prompt, first_seq=first_seq, now_ms=now_ms)
+
+    def _return(self, prompt: Prompt, *, first_seq: int, now_ms: int) -> list[Draft]:
         prompt.state = inboxes.RETURNED
         prompt.is_lost = False
         prompt.text_seq = first_seq
@@ -95,10 +102,10 @@ class Prompts:
 
     def holder_lost(self, *, first_seq: int, now_ms: int) -> list[Draft]:
         """Return what a process was handed that stays away. It may live: then `holder_back` takes it back."""
-        held = inboxes.claimed(self._checkpoint.inbox)
         drafts: list[Draft] = []
-        for prompt in held:
-            drafts += self.returned(prompt.prompt_id, first_seq=first_seq + len(drafts), now_ms=now_ms)
+        for prompt in inboxes.claimed(self._checkpoint.inbox):
+            # Its control item stays: whether the process ever read it is not known, and it tells when it is back.
+            drafts += self._return(prompt, first_seq=first_seq + len(drafts), now_ms=now_ms)
             prompt.is_lost = True
         return drafts
 
@@ -116,7 +123,7 @@ class Prompts:
         self._checkpoint.controls.clear()
         drafts: list[Draft] = []
         for prompt in inboxes.claimed(self._checkpoint.inbox):
-            drafts += self.returned(prompt.prompt_id, first_seq=first_seq + len(drafts), now_ms=now_ms)
+            drafts += self._return(prompt, first_seq=first_seq + len(drafts), now_ms=now_ms)
         return drafts
 
     # -- handed to the agent ----------------------------------------------------------------------------------------
@@ -144,7 +151,7 @@ class Prompts:
         while (prompt := inboxes.next_offer(self._checkpoint.inbox, is_resting=self.is_resting)) is not None:
             prompt.state = inboxes.CLAIMED
             prompt.holder, prompt.is_lost = holder, False
-            controls.add(prompt.number)
+            prompt.control_seq = controls.add(prompt.number).control_seq
             drafts += self._tell(prompt, now_ms)
         return drafts
 

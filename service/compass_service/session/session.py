@@ -172,11 +172,16 @@ class Session:
         self.prompts.abort()
         await self._durable([])
 
-    def return_prompt(self, attachment: Attachment, prompt_id: str) -> asyncio.Task[int]:
-        """Note that the agent cannot act on a prompt any more. Returns the commit."""
+    def return_prompt(self, attachment: Attachment, prompt_id: str, *, control_seq: int) -> asyncio.Task[int]:
+        """Note that the agent cannot act on what it was handed at `control_seq` any more. Returns the commit."""
         attachment.check()
         return self._commit(
-            self.prompts.returned(prompt_id, first_seq=self._seq_after([]), now_ms=self._now_ms()),
+            self.prompts.returned(
+                prompt_id,
+                control_seq=control_seq,
+                first_seq=self._seq_after([]),
+                now_ms=self._now_ms(),
+            ),
         )
 
     def open_control(self, producer_id: str, epoch: int, *, applied_seq: int) -> Controller:
