@@ -186,6 +186,11 @@ class Publisher:
         self._raise_failure()
         return not task.done()
 
+    async def ended(self) -> None:
+        """Wait for the publisher's end. Raises what ended it, unless it was drained or closed."""
+        await asyncio.wait([self._running()])
+        self._raise_failure()
+
     @property
     def is_ending(self) -> bool:
         """Whether it was drained or closed, or is about to be."""

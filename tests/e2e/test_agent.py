@@ -133,7 +133,7 @@ async def test_control_ends_when_the_agent_closes_and_raises_when_the_session_is
             await agent.publisher.close()
             assert await reading == []
 
-        with pytest.raises(compass.SessionStoppedError):
+        with pytest.raises(compass.SessionStoppedError):  # noqa: PT012 - leaving the block is part of it
             async with client.agent("other") as agent:
                 reading = asyncio.create_task(read_all(agent))
                 await agent.publisher.attached()

@@ -30,6 +30,8 @@ class Exit(IntEnum):
     """wait: the turn was aborted, or the session was closed in the middle of it."""
     AGENT_LOST = 12
     """wait: the agent is gone."""
+    AGENT_FAILED = 13
+    """run: the agent's process ended by itself with a failure."""
     TIMED_OUT = 124
     """wait: no outcome within --timeout."""
     CANCELLED = 130

@@ -5,6 +5,7 @@ import click
 from compass.cli.prompts import abort, cancel, prompt, prompts
 from compass.cli.push import push
 from compass.cli.reports import close, info, sessions, show
+from compass.cli.run import run_agent
 from compass.cli.tail import tail
 from compass.cli.transcript import transcript
 from compass.cli.wait import wait
@@ -25,6 +26,7 @@ Exit codes:
   10   wait: the turn failed
   11   wait: the turn was aborted
   12   wait: the agent is gone
+  13   run: the agent's process ended by itself with a failure
   124  wait: no outcome within --timeout
   130  Ctrl-C
   141  whoever read the output went away
@@ -44,5 +46,5 @@ def main(context: click.Context, server: str | None) -> None:
     context.obj = server
 
 
-for command in (push, tail, wait, prompt, prompts, cancel, abort, sessions, show, transcript, close, info):
+for command in (push, run_agent, tail, wait, prompt, prompts, cancel, abort, sessions, show, transcript, close, info):
     main.add_command(command)

@@ -1,0 +1,113 @@
+"""The agent's process: starting it, its three streams, ending it, and how it ended."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import msgspec
+
+from compass.bridge.lines import lines
+from compass.failures import redact
+from compass.limits import MAX_PROSE_BYTES
+
+_log = logging.getLogger("compass.bridge")
+
+_LAST_LINES = 20
+_MAX_LINE_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended."""
+
+    code: int | None
+    """None when a signal ended it."""
+    signal: str
+    """Name of the signal, empty when none did."""
+    last_stderr: str
+    """The last lines that it wrote to standard error, redacted and bounded."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it ended by itself and without a failure."""
+        return self.code == 0
+
+    def __str__(self) -> str:
+        return f"exit code {self.code}" if self.code is not None else self.signal
+
+
+class AgentProcess:
+    """One agent process, the leader of its own group, so that Ctrl-C reaches the bridge alone."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._last_lines: deque[str] = deque(maxlen=_LAST_LINES)
+        self._stderr = asyncio.create_task(self._read_stderr())
+
+    @classmethod
+    async def start(cls, command: Sequence[str], *, takes_commands: bool) -> Self:
+        """Start the agent. Raises OSError when it cannot be started."""
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE if takes_commands else None,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        return cls(process)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def write(self, command: Mapping[str, Any]) -> None:
+        """Write one line to its standard input. A process that has ended or closed it hears nothing any more."""
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            stdin.write(msgspec.json.encode(command) + b"\n")
+
+    def end_input(self) -> None:
+        """Close its standard input."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield the lines of its standard output."""
+        if self._process.stdout is not None:
+            async for line in lines(self._process.stdout):
+                yield line
+
+    async def wait(self) -> Exit:
+        """Wait until it has ended."""
+        code = await self._process.wait()
+        # Somebody it has started may hold the pipe open; what they say is not what ended the agent.
+        await asyncio.wait([self._stderr], timeout=1.0)
+        self._stderr.cancel()
+        said = "\n".join(self._last_lines).encode()[-MAX_PROSE_BYTES:].decode(errors="ignore")
+        return Exit(code if code >= 0 else None, "" if code >= 0 else signal.Signals(-code).name, said)
+
+    async def terminate(self, *, grace_s: float) -> None:
+        """Ask it to end, and kill it if it has not within the grace. Idempotent."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._process.returncode is not None:
+                return
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace_s):
+                    await self._process.wait()
+
+    async def _read_stderr(self) -> None:
+        if self._process.stderr is None:
+            return
+        async for line in lines(self._process.stderr):
+            said = redact(line.decode(errors="replace"))[:_MAX_LINE_CHARS]
+            self._last_lines.append(said)
+            _log.info("agent: %s", said)
