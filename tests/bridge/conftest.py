@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import compass
+from bridge.pi import pi, pi_program  # noqa: F401 - fixtures
 from compass.v1 import compass_pb2 as pb
 from e2e.conftest import ROOT, dial, doors, serve, serve_process  # noqa: F401 - fixtures
 

@@ -178,13 +178,14 @@ async def test_lines_of_any_size_and_lines_that_are_no_json_harm_nothing(serve, 
     server = await serve()
     async with compass.connect(server.addresses[0]) as client:
         await bridge(server.addresses[0], "s", scripted(on={"huge": "huge", "odd": "odd"}))
-        huge = await submit(client, "s", "huge")
+        await submit(client, "s", "huge")
         odd = await submit(client, "s", "odd")
         await until_frame(client, "s", is_recorded(odd))
+        await until_state(client, "s", "READY")
         rows = [row async for row in client.transcript("s")]
 
-    assert sum(len(row.text) for row in rows if row.prompt_id == huge) == 3_000_000
-    assert [row.text for row in rows if row.prompt_id == odd] == ["odd"]
+    assert sum(len(row.text) for row in rows if row.message_id == rows[0].message_id) == 3_000_000
+    assert [row.text for row in rows[-2:]] == ["odd", "you said odd"]
 
 
 async def test_an_agent_that_dies_ends_the_session_errored_with_its_last_words_and_returns_its_prompt(serve, bridge):
