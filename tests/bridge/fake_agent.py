@@ -4,6 +4,7 @@
 
 - `on`: text of a prompt -> list of steps; `"*"` stands for any other. Without it, every prompt is answered.
 - `greets`: say `ready` first, as oh-my-pi does.
+- `pause_s`: how long an answer takes.
 - `says`: lines that are written at the start.
 
 Steps: `answer` (a whole turn), `slow` (a turn that waits for an abort), `drop` (accept and forget), `drop once`,
@@ -67,6 +68,7 @@ def end():
 def answer(text, shown=None):
     begin(shown or text)
     delta(f"you said {text}")
+    time.sleep(script.get("pause_s", 0))
     while steers:
         assistant(f"you said {text}")
         user(steers.pop(0))
