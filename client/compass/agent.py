@@ -5,6 +5,7 @@ goes through a `Publisher`.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ ControlCall: TypeAlias = calls.ReadableCall[pb.ControlResponse]
 
 _FIRST_REST_S = 0.5
 _LONGEST_REST_S = 30.0
+_HANG_UP_S = 0.1
 
 _RETRYABLE = (
     errors.LogFullError,
@@ -126,9 +128,12 @@ class Agent:
             return
         self._held.discard(prompt.prompt_id)
         self._returns_in_a_row += 1
-        if self._returns_in_a_row > 1:
-            self._rest()
-        self.publisher.return_prompt(prompt.prompt_id, control_seq=prompt.control_seq)
+        if self._returns_in_a_row == 1:
+            self.publisher.return_prompt(prompt.prompt_id, control_seq=prompt.control_seq)
+            return
+        self._rest()
+        # The server must see first that nobody listens, or it hands the prompt over again at once.
+        asyncio.get_running_loop().call_later(_HANG_UP_S, self._say_returned, prompt)
 
     async def control(self) -> AsyncIterator[Control]:
         """Yield what the agent must do, in order, until the publisher has ended.
@@ -179,6 +184,11 @@ class Agent:
             return None
         self._held.add(prompt.prompt_id)
         return Prompt(prompt.prompt_id, prompt.text, prompt.steer, response.control_seq, self)
+
+    def _say_returned(self, prompt: Prompt) -> None:
+        # A publisher that is over has told so to whoever uses it, and its end returns the prompt too.
+        with contextlib.suppress(CompassError):
+            self.publisher.return_prompt(prompt.prompt_id, control_seq=prompt.control_seq)
 
     def _rest(self) -> None:
         """Take no prompts for a while: one that is refused each time would go round and round for ever.

@@ -172,7 +172,7 @@ class Session:
         self.prompts.abort()
         await self._durable([])
 
-    def return_prompt(self, attachment: Attachment, prompt_id: str, *, control_seq: int) -> asyncio.Task[int]:
+    def return_prompt(self, attachment: Attachment, prompt_id: str, *, control_seq: int = 0) -> asyncio.Task[int]:
         """Note that the agent cannot act on what it was handed at `control_seq` any more. Returns the commit."""
         attachment.check()
         return self._commit(
