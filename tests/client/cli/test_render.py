@@ -206,4 +206,11 @@ def test_everything_else_is_one_line(item, expected):
 
 
 def test_phases_that_the_text_shows_are_not_told_twice():
-    assert rendered(frame(activity=pb.SessionActivity(phase=pb.SESSION_PHASE_RESPONDING))) == ""
+    responding = frame(activity=pb.SessionActivity(phase=pb.SESSION_PHASE_RESPONDING))
+    responding.seq = 3
+
+    assert rendered(responding) == ""
+
+
+def test_a_late_reader_is_told_what_the_agent_is_doing_whatever_it_is():
+    assert rendered(frame(activity=pb.SessionActivity(phase=pb.SESSION_PHASE_RESPONDING))) == "… responding\n"
