@@ -166,6 +166,7 @@ def test_a_stopped_session_takes_no_more_events(cli, session):
         (("push", "no/slash", "/dev/null"), 2, "session_id"),
         (("tail", "any", "--since", "9", "--last", "1"), 2, "exclude each other"),
         (("tail", "any", "--since", "-1"), 2, "--since"),
+        (("tail", "any", "--since", str(2**64)), 2, "--since"),
         (("push", "any", "/no/such/file"), 2, "/no/such/file"),
         (("--server", "nonsense", "info"), 2, "--server: a server's address is HOST:PORT or unix:/PATH"),
         (("unheard-of",), 2, "No such command"),

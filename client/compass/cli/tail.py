@@ -8,11 +8,13 @@ from compass.cli.render import FrameRenderer
 from compass.cli.screen import Screen
 from compass.cli.session_command import json_option, run, session_argument
 
+_MAX_SEQ = 2**64 - 1
+
 
 @click.command(short_help="Show what happened in a session, and what happens.")
 @session_argument
 @json_option
-@click.option("--since", type=click.IntRange(min=0), metavar="SEQ", help="Begin after this seq.")
+@click.option("--since", type=click.IntRange(0, _MAX_SEQ), metavar="SEQ", help="Begin after this seq.")
 @click.option("--last", type=click.IntRange(min=0), metavar="N", help="Begin N seqs before the head.")
 @click.option("--live", is_flag=True, help="Begin with what happens from now.")
 @click.option("--complete", is_flag=True, help="Get every frame, however slow the reader, instead of gaps.")
