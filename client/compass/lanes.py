@@ -108,6 +108,7 @@ class LanePair(Generic[T]):
         self._spilled_from: int | None = None
         self._spilled_last = 0
         self._behind = False
+        self._offered = self._offered_at_take = cursor
 
     @property
     def is_empty(self) -> bool:
@@ -148,21 +149,25 @@ class LanePair(Generic[T]):
     def offer_trace(self, entries: Sequence[Entry[T]]) -> None:
         """Add trace items; drop the oldest beyond the bound."""
         self._trace.extend(entries)
+        if entries:
+            self._offered = entries[-1].position
         self._trace_bytes += sum(entry.size for entry in entries)
         self._trim(self.bounds.trace_items)
 
     def offer_priority(self, entry: Entry[T], *, past_bound: bool = False) -> None:
         """Add a priority item, or remember that it is spilled. `past_bound` keeps it: there is no log to refill from.
 
-        A reader that is behind, one whose trace lane has overflowed since it was last level, keeps only a few trace
-        items ahead of a priority item: else the item would wait for a thousand that are stale anyway.
+        A reader that is behind, one whose trace lane has overflowed since it was last level, and that reads all the
+        same, keeps only a few trace items ahead of a priority item: else the item would wait for a thousand that are
+        stale anyway. For one that does not read at all nothing waits longer by keeping them.
         """
         if self._spilled_from is not None or (self.priority_is_full and not past_bound):
             self._spill(entry.position)
         else:
             self._priority.append(entry)
             self._priority_bytes += entry.size
-        if self._behind and not self.keeps_stale:
+        self._offered = entry.position
+        if self._behind and self._is_reading and not self.keeps_stale:
             self._trim(_STALE_ITEMS)
 
     def refill(self, entries: Iterable[Entry[T]], *, covered: int) -> None:
@@ -177,6 +182,7 @@ class LanePair(Generic[T]):
 
         Stops early at `spilled_from`; an empty list then means that `refill` must come first.
         """
+        self._offered_at_take = self._offered
         taken: list[Hole | Entry[T]] = []
         num_items = num_bytes = 0
         while num_items < max_items and (entry := self._peek()) is not None:
@@ -193,6 +199,11 @@ class LanePair(Generic[T]):
             # Not as soon as the last item is taken: where little is kept, that happens to a reader that is far behind.
             self._behind = False
         return taken
+
+    @property
+    def _is_reading(self) -> bool:
+        """Whether something was taken within the last lane's length of offers."""
+        return self._offered - self._offered_at_take <= self.bounds.trace_items
 
     def _peek(self) -> Entry[T] | None:
         trace = self._trace[0] if self._trace else None

@@ -59,13 +59,27 @@ def test_trace_is_bounded_in_bytes_but_keeps_the_newest_item():
 def test_a_reader_that_is_behind_keeps_little_trace_ahead_of_a_priority_item():
     lanes: LanePair[str] = LanePair(LaneBounds(160, 100_000, 10, 1_000))
     lanes.offer_trace([entry(position) for position in range(1, 162)])
+    lanes.take(max_items=1, max_bytes=1)
     lanes.offer_priority(entry(162))
     lanes.offer_trace([entry(position) for position in range(163, 203)])
 
     taken = take_all(lanes)
 
-    assert Hole(1, 145) == taken[0]
+    assert Hole(3, 145) == taken[0]
     assert list(range(146, 203)) == [item.position for item in taken if isinstance(item, Entry)]
+
+
+def test_a_reader_that_does_not_read_at_all_keeps_the_newest_trace_up_to_its_bound():
+    lanes: LanePair[str] = LanePair(LaneBounds(160, 100_000, 10, 1_000))
+    lanes.take(max_items=1, max_bytes=1)
+    lanes.offer_trace([entry(position) for position in range(1, 481)])
+    lanes.offer_priority(entry(481))
+    lanes.offer_trace([entry(position) for position in range(482, 492)])
+
+    taken = take_all(lanes)
+
+    assert taken[0] == Hole(1, 330)
+    assert [item.position for item in taken if isinstance(item, Entry)] == list(range(331, 492))
 
 
 def test_a_reader_stays_behind_until_it_finds_nothing_waiting():
