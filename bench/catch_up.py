@@ -83,7 +83,7 @@ def measure(*, quick: bool) -> Report:
     figures = medians(runs)
     value = figures.pop("SDK")
     return Report(
-        f"catch-up of {num_frames} small frames by the SDK, frame by frame",
+        f"catch-up of {num_frames:,} small frames by the SDK, frame by frame",
         TARGET,
         value,
         [run["SDK"] for run in runs],

@@ -72,7 +72,7 @@ def measure(*, quick: bool) -> Report:
     figures = medians(runs)
     worst = max(("live p99", "complete p99"), key=figures.__getitem__)
     return Report(
-        f"p99 from push to receipt in {NUM_TAILS} tails of one session at {EVENTS_PER_S} events/s, {worst.split()[0]}",
+        f"p99 from push to receipt, {NUM_TAILS} {worst.split()[0]} tails of one session, {EVENTS_PER_S:,} events/s",
         TARGET,
         figures[worst],
         [run[worst] for run in runs],

@@ -60,7 +60,7 @@ def measure(*, quick: bool) -> Report:
     figures = medians(runs)
     value = figures.pop("a connection each")
     return Report(
-        f"memory of the server for each of {num_tails} idle subscribers, a connection each",
+        f"memory of the server for each of {num_tails:,} idle subscribers, a connection each",
         TARGET,
         value,
         [run["a connection each"] for run in runs],

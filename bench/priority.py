@@ -82,7 +82,7 @@ def measure(*, quick: bool) -> Report:
             runs.append(found)
     figures = medians(runs)
     return Report(
-        f"p50 from push to receipt of a priority frame, to a reader that takes {READ_PER_S} of {EVENTS_PER_S} frames/s",
+        f"p50 from push to receipt of a priority frame, reader takes {READ_PER_S:,} of {EVENTS_PER_S:,} frames/s",
         TARGET,
         figures["SDK p50"],
         [run["SDK p50"] for run in runs],

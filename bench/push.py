@@ -48,7 +48,7 @@ def measure(*, quick: bool) -> Report:
     figures = medians(runs)
     value = figures.pop("SDK")
     return Report(
-        f"push of {num_events} small events by one producer of the SDK, until all are durable",
+        f"push of {num_events:,} small events by one producer of the SDK, until all are durable",
         TARGET,
         value,
         [run["SDK"] for run in runs],

@@ -78,7 +78,7 @@ def measure(*, quick: bool) -> Report:
     figures = medians(runs)
     value = figures.pop("sent")
     return Report(
-        f"what leaves the producer of a cumulative stream of {len(lines)} events",
+        f"what leaves the producer of a cumulative stream of {len(lines):,} events",
         TARGET,
         value,
         [run["sent"] for run in runs],

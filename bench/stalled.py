@@ -98,7 +98,7 @@ def measure(*, quick: bool) -> Report:
     worst = max(("live, MiB", "complete, MiB"), key=figures.__getitem__)
     alone = figures["nobody stalls, healthy reader, frames/s"]
     return Report(
-        f"growth of the server, {NUM_STALLED} {worst.split(',')[0]} readers read none of {num_events} events of 2 KB",
+        f"growth of the server, {NUM_STALLED} {worst.split(',')[0]} readers read none of {num_events:,} events of 2 KB",
         TARGET,
         figures[worst],
         [run[worst] for run in runs],

@@ -228,8 +228,11 @@ class LanePair(Generic[T]):
         self._spilled_last = position
 
     def _trim(self, max_items: int) -> None:
-        trace, max_bytes = self._trace, self.bounds.trace_bytes
-        while len(trace) > max_items or (self._trace_bytes > max_bytes and len(trace) > 1):
-            self._trace_bytes -= trace.popleft().size
-            self.dropped += 1
+        trace, num_bytes, max_bytes = self._trace, self._trace_bytes, self.bounds.trace_bytes
+        num_before = len(trace)
+        while len(trace) > max_items or (num_bytes > max_bytes and len(trace) > 1):
+            num_bytes -= trace.popleft().size
+        if dropped := num_before - len(trace):
+            self._trace_bytes = num_bytes
+            self.dropped += dropped
             self._behind = True
