@@ -11,8 +11,8 @@ from harness import ROOT
 from harness.table import document, table
 
 
-def main() -> int:
-    """Return 1 if a benchmark missed its target. Raises CalledProcessError if one failed."""
+def main() -> None:
+    """Measure everything. A missed target is told in the table; a benchmark that fails raises CalledProcessError."""
     parser = argparse.ArgumentParser(prog="python -m harness", description=__doc__)
     parser.add_argument("--document", action="store_true", help="put the table into docs/performance.md")
     in_document = parser.parse_args().document
@@ -21,7 +21,6 @@ def main() -> int:
     print(text)
     if in_document:
         document(text)
-    return int(any(not report.get("met", True) for report in reports))
 
 
 def _run(script: Path) -> dict[str, Any]:
@@ -33,4 +32,4 @@ def _run(script: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
