@@ -90,6 +90,37 @@ async def test_no_canary_comes_out_anywhere_and_plain_text_survives(serve_proces
         assert plain in seen["frames"]
 
 
+async def test_what_names_an_agent_and_a_session_is_shown_without_secrets(serve_process, doors, tmp_path):
+    server = await serve_process()
+    compass, gateway = doors(server.address)
+    hello = {"agent_name": f"bot {KEY}", "agent_version": f"1.2 Bearer {BEARER}", "title": f"why is {SECRETS[2]}?"}
+    async with wire.Push(gateway, **hello) as push:
+        await push.push('{"type":"agent_start"}')
+    (summary,) = (await compass.ListSessions(pb.ListSessionsRequest())).sessions
+    await server.terminate()
+    assert (summary.agent_name, summary.title) == (
+        "bot [redacted]",
+        "why is GET https://api.example.com/v1/models?key=[redacted] returned 404?",
+    )
+    files = "".join(path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file())
+    assert not [canary for canary in CANARIES if canary in files]
+
+
+@pytest.mark.parametrize("field", ["session_id", "dialect", "producer_id"])
+async def test_a_refusal_shows_no_half_of_a_secret_that_it_cuts(doors, serve_process, field):
+    server = await serve_process()
+    _, gateway = doors(server.address)
+    value = f"the database is postgres://admin:{PASSWORD * 9}@db.internal:5432/app"
+    request = gw.PushEventRequest(
+        **{"session_id": "s", "epoch": 1, "seq": 1, field: value}, event=gw.InnerEvent(json="{}")
+    )
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await gateway.PushEvent(request)
+    shown = f"{refused.value.details()} {refused.value.trailing_metadata()}"
+    assert "postgres://admin:" in shown
+    assert PASSWORD not in shown
+
+
 async def refuse(gateway, compass, secret: str) -> str:
     """Have requests refused that hold a secret; return all that the refusals show."""
     shown = []

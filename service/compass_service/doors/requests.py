@@ -1,10 +1,11 @@
-"""Reading requests: grammars and bounds of what clients send. Refuses, never repairs."""
+"""Reading requests: grammars and bounds of what clients send. Refuses, never repairs; takes secrets out of names."""
 
 import base64
 import re
 
 from google.protobuf import json_format, struct_pb2
 
+from compass.failures import redact
 from compass.v1 import agent_gateway_pb2 as gateway
 from compass.v1 import compass_pb2 as pb
 from compass_service.hub.subscription import Wants
@@ -28,6 +29,8 @@ _MAX_AGENT_BYTES = 256
 _MAX_TITLE_BYTES = 1_024
 _MAX_REQUEST_ID_BYTES = 128
 _MAX_INT64 = 2**63 - 1
+_MAX_SHOWN_CHARS = 64
+_MAX_READ_CHARS = 4_096
 
 
 def session_id(value: str) -> str:
@@ -64,7 +67,7 @@ def page_parts(token: str, num_parts: int) -> list[str]:
 def dialect(value: str) -> None:
     """Check that the dialect is one that is read here."""
     if value not in _DIALECTS:
-        raise UnknownDialectError("dialect", f"must be empty or 'pi', got {value[:64]!r}")
+        raise UnknownDialectError("dialect", f"must be empty or 'pi', got {_shown(value)!r}")
 
 
 def subscribe_wants(request: pb.SubscribeAgentSessionRequest) -> Wants:
@@ -103,9 +106,9 @@ def hello(message: gateway.ProducerHello) -> Hello:
         session_id(message.session_id),
         message.producer_id,
         message.epoch,
-        agent_name=_bounded("agent_name", message.agent_name, _MAX_AGENT_BYTES),
-        agent_version=_bounded("agent_version", message.agent_version, _MAX_AGENT_BYTES),
-        title=_bounded("title", message.title, _MAX_TITLE_BYTES),
+        agent_name=redact(_bounded("agent_name", message.agent_name, _MAX_AGENT_BYTES)),
+        agent_version=redact(_bounded("agent_version", message.agent_version, _MAX_AGENT_BYTES)),
+        title=redact(_bounded("title", message.title, _MAX_TITLE_BYTES)),
         take_over=message.take_over,
     )
 
@@ -168,5 +171,10 @@ def _bounded(field: str, value: str, max_bytes: int) -> str:
 
 
 def _grammar_problem(value: str) -> str:
-    shown = value[:64] + ("…" if len(value) > 64 else "")
-    return f"must match {_ID_GRAMMAR}, got {shown!r} ({len(value)} characters)"
+    return f"must match {_ID_GRAMMAR}, got {_shown(value)!r} ({len(value)} characters)"
+
+
+def _shown(value: str) -> str:
+    """Return the beginning of what is refused. Redacted before it is cut: half a secret is not recognised."""
+    redacted = redact(value[:_MAX_READ_CHARS])
+    return redacted[:_MAX_SHOWN_CHARS] + ("…" if len(redacted) > _MAX_SHOWN_CHARS else "")

@@ -108,7 +108,7 @@ def _info(reason: str, facts: Mapping[str, str]) -> error_details_pb2.ErrorInfo:
 
 def _facts(failure: Exception) -> dict[str, str]:
     facts = {name: getattr(failure, name, None) for name in _PUBLIC_FACTS}
-    return {name: redact(str(value)[:256]) for name, value in facts.items() if value is not None}
+    return {name: redact(str(value)[:4_096])[:256] for name, value in facts.items() if value is not None}
 
 
 def _details(failure: Exception) -> list[Message]:

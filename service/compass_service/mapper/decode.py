@@ -13,6 +13,7 @@ import msgspec
 
 from compass.failures.bounds import valid_text
 from compass_service.mapper import fields, inner
+from compass_service.mapper.prose import redact_beginning
 from compass_service.mapper.text import clean_all
 
 UNREADABLE = "unreadable"
@@ -52,8 +53,10 @@ def decode(event: str | bytes) -> inner.Inner | Unmapped:
 
 
 def type_name(value: object) -> str:
-    """Return the type of an event as it is counted and logged."""
-    return valid_text(value[:MAX_TYPE_CHARS]) if isinstance(value, str) and value else UNREADABLE
+    """Return the type of an event as it is counted and logged: it is whatever the agent wrote there."""
+    if not isinstance(value, str) or not value:
+        return UNREADABLE
+    return valid_text(redact_beginning(value, MAX_TYPE_CHARS)[:MAX_TYPE_CHARS])
 
 
 def _decode_slowly(event: str | bytes) -> inner.Inner | Unmapped:

@@ -2,15 +2,13 @@
 
 import structlog
 
-from compass.failures import redact
 from compass_service.mapper.writer import FrameWriter
 
 _log = structlog.get_logger()
 
 
 def count_unmapped(writer: FrameWriter, type_name: str) -> None:
-    """Count an event that gives no frame. Its type is whatever the agent wrote there."""
-    type_name = redact(type_name)
+    """Count an event that gives no frame."""
     if writer.state.counts.count_unmapped(type_name):
         _log.info("inner_event_unmapped", session=writer.session_id, type=type_name)
 

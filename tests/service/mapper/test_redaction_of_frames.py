@@ -73,6 +73,12 @@ def test_no_canary_survives(canary, place):
     assert [secret for secret in SECRETS for data in held if secret.encode() in data] == []
 
 
+def test_a_type_that_is_cut_is_not_cut_through_a_secret():
+    traced = Traced()
+    traced.push({"type": "look at postgres://admin:canary1234567890canary1234567890canary1234567890@db.example/main"})
+    assert "canary1234567890" not in str(traced.state.counts.unmapped)
+
+
 @pytest.mark.parametrize("canary", CANARIES)
 def test_no_canary_of_a_process_survives(canary):
     traced = Traced()
