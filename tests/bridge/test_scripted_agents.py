@@ -15,6 +15,7 @@ from bridge.conftest import (
     until_frame,
     until_state,
 )
+from compass.bridge import Bridge, BridgeOptions
 from compass.v1 import compass_pb2 as pb
 
 
@@ -320,3 +321,22 @@ async def test_what_happened_while_the_service_was_away_is_delivered_by_the_next
     ends = [frame.event.message_end for frame in frames if frame.event.HasField("message_end")]
     assert ends[0].outcome == pb.SESSION_MESSAGE_OUTCOME_COMPLETE
     assert prompt_states(frames, prompt_id) == ["QUEUED", "CLAIMED", "RECORDED"]
+
+
+async def test_a_bridge_that_is_asked_to_stop_while_the_service_is_away_ends_and_keeps_the_rest(
+    serve_process, tmp_path
+):
+    server = await serve_process()
+    options = BridgeOptions(spool=tmp_path / "spool", leave_s=0.2)
+    async with compass.connect(server.address) as client, compass.connect(server.address, retry_for_s=None) as patient:
+        bridge = Bridge(patient, "s", scripted(), options)
+        running = asyncio.create_task(bridge.run())
+        prompt_id = await submit(client, "s", "hello")
+        await until_frame(client, "s", is_recorded(prompt_id))
+        await server.kill()
+        bridge.stop()
+        ended = await running
+
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "spool" / "s").glob("*.events"))
+    assert (ended.was_asked, ended.was_told) == (True, False)
+    assert ended.num_undelivered == kept.count(b"\n")

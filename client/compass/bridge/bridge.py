@@ -40,7 +40,9 @@ class BridgeOptions:
     grace_s: float = 5.0
     """How long the agent may take to end when it is asked to."""
     deliver_s: float = 60.0
-    """How long the service may take to acknowledge what is left once the agent has ended."""
+    """How long the service may take to acknowledge what is left once the agent has ended by itself."""
+    leave_s: float = 10.0
+    """The same once the bridge was asked to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,18 @@ class Ended:
     exit: Exit
     was_asked: bool
     """Whether the bridge was asked to stop."""
+    was_told: bool = True
+    """Whether the service knows of the end. False when it could not be reached in time."""
     num_undelivered: int = 0
-    """Events that the service did not acknowledge in time. They are in the spool, for the next run."""
+    """Events that it did not acknowledge. They are in the spool, for the next run."""
+
+
+class _UndeliveredError(Exception):
+    """The service did not acknowledge everything in time. Leaves the publisher without waiting for it."""
+
+    def __init__(self, ended: Ended) -> None:
+        super().__init__()
+        self.ended = ended
 
 
 class Bridge:
@@ -67,6 +79,8 @@ class Bridge:
         self._command = tuple(command)
         self._options = options
         self._stop = asyncio.Event()
+        self.has_agent = False
+        """Whether the agent was started. Before that there is nothing to stop but the run itself."""
 
     def stop(self) -> None:
         """Ask the agent to end, and close the session. Idempotent."""
@@ -80,24 +94,30 @@ class Bridge:
         """
         spool = Spool(self._options.spool, self._session_id, max_bytes=self._options.spool_bytes)
         try:
-            await self._deliver_rest(spool)
-            spool.begin()
-            dialect = (self._options.dialect or DIALECTS[dialect_of(self._command)])()
-            publisher = self._client.publish(
-                self._session_id,
-                producer_id=spool.identity.producer_id,
-                epoch=spool.identity.epoch,
-                agent_name=dialect.name,
-                title=self._options.title,
-                take_over=self._options.take_over,
-                wait=True,
-                close_on_exit=False,
-            )
-            async with self._client.agent_of(publisher) as agent:
-                await publisher.attached()
-                return await self._run_agent(agent, spool, dialect)
+            return await self._hold(spool)
+        except _UndeliveredError as left:
+            return left.ended
         finally:
             spool.close()
+
+    async def _hold(self, spool: Spool) -> Ended:
+        """Take the session as the producer of this spool, and run the agent."""
+        await self._deliver_rest(spool)
+        spool.begin()
+        dialect = (self._options.dialect or DIALECTS[dialect_of(self._command)])()
+        publisher = self._client.publish(
+            self._session_id,
+            producer_id=spool.identity.producer_id,
+            epoch=spool.identity.epoch,
+            agent_name=dialect.name,
+            title=self._options.title,
+            take_over=self._options.take_over,
+            wait=True,
+            close_on_exit=False,
+        )
+        async with self._client.agent_of(publisher) as agent:
+            await publisher.attached()
+            return await self._run_agent(agent, spool, dialect)
 
     async def _deliver_rest(self, spool: Spool) -> None:
         """Deliver what a bridge that was killed has left behind, and make sure that its agent is gone."""
@@ -128,6 +148,7 @@ class Bridge:
             protocol = protocol_of(self._command)
         process = await AgentProcess.start(self._command, takes_commands=protocol is not Protocol.JSON)
         try:
+            self.has_agent = True
             spool.note_process(process.pid)
             conversation = Conversation(process, dialect, protocol, agent=agent, spool=spool)
             return await self._converse(process, conversation, agent, spool)
@@ -161,13 +182,15 @@ class Bridge:
         """Have the service acknowledge everything, and say how the agent ended."""
         spool.finish()
         try:
-            async with asyncio.timeout(self._options.deliver_s):
+            async with asyncio.timeout(self._options.leave_s if ended.was_asked else self._options.deliver_s):
                 await asyncio.wait([pumping])
                 pumping.result()
                 await _say_ended(agent.publisher, ended)
         except TimeoutError:
             spool.settle(agent.publisher.stats.acked_seq)
-            return Ended(ended.exit, ended.was_asked, num_undelivered=spool.num_kept)
+            raise _UndeliveredError(
+                Ended(ended.exit, ended.was_asked, was_told=False, num_undelivered=spool.num_kept)
+            ) from None
         spool.settle(agent.publisher.stats.acked_seq)
         return ended
 

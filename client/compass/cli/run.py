@@ -87,6 +87,8 @@ async def _run(bridge: Bridge) -> Ended:
 
     def stop() -> None:
         bridge.stop()
+        if not bridge.has_agent:
+            running.cancel()
         for number in (signal.SIGINT, signal.SIGTERM):  # a second one ends everything at once
             loop.remove_signal_handler(number)
             loop.add_signal_handler(number, running.cancel)
@@ -121,14 +123,15 @@ def _report(session: str, ended: Ended, *, as_json: bool) -> Exit:
     failed = not (ended.was_asked or ended.exit.is_clean)
     if as_json:
         how = {"signal": ended.exit.signal} if ended.exit.code is None else {"code": ended.exit.code}
-        left = {"undelivered": ended.num_undelivered} if ended.num_undelivered else {}
-        click.echo(to_json({"sessionId": session, "exit": how, "stopped": not failed and not left, **left}))
-    else:
+        left = {} if ended.was_told else {"undelivered": ended.num_undelivered}
+        click.echo(to_json({"sessionId": session, "exit": how, "stopped": ended.was_told and not failed, **left}))
+    elif ended.was_told:
         state = "stays open, errored" if failed else "is stopped"
         click.echo(f"the agent has ended with {ended.exit}; session {session} {state}", err=True)
-    if ended.num_undelivered:
+    if not ended.was_told:
         raise CommandError(
-            f"the service did not acknowledge {ended.num_undelivered:,} events; they are kept for the next run",
+            f"the agent has ended with {ended.exit}, and the service could not be told; "
+            f"{ended.num_undelivered:,} events are kept for the next run",
             Exit.UNAVAILABLE,
         )
     return Exit.AGENT_FAILED if failed else Exit.DONE

@@ -175,13 +175,9 @@ class Session:
     def return_prompt(self, attachment: Attachment, prompt_id: str, *, control_seq: int = 0) -> asyncio.Task[int]:
         """Note that the agent cannot act on what it was handed at `control_seq` any more. Returns the commit."""
         attachment.check()
+        first_seq, now_ms = self._seq_after([]), self._now_ms()
         return self._commit(
-            self.prompts.returned(
-                prompt_id,
-                control_seq=control_seq,
-                first_seq=self._seq_after([]),
-                now_ms=self._now_ms(),
-            ),
+            self.prompts.returned(prompt_id, control_seq=control_seq, first_seq=first_seq, now_ms=now_ms),
         )
 
     def open_control(self, producer_id: str, epoch: int, *, applied_seq: int) -> Controller:
