@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from compass_service.problems import ProducerFencedError, SequenceJumpError, TooManyProducersError
-from compass_service.session.checkpoint import ProducerCursor
+from compass_service.session.checkpoint import Checkpoint, ProducerCursor
 
 MAX_PRODUCERS = 1_024
 """Cursors that a session keeps. They are its fences, so none is ever forgotten; one more producer is refused."""
@@ -47,3 +47,13 @@ def num_known(cursor: ProducerCursor, producer_id: str, *, first_seq: int, num_e
     if first_seq > expected_seq or first_seq < 1:
         raise SequenceJumpError(producer_id, expected_seq=expected_seq, first_seq=first_seq)
     return min(expected_seq - first_seq, num_events)
+
+
+def introduce(checkpoint: Checkpoint, hello: Hello) -> None:
+    """Note who is attached now, and what it says of itself; what it leaves empty stays as it was."""
+    checkpoint.producer_id = hello.producer_id
+    checkpoint.is_attached = True
+    checkpoint.window_began_ms = None
+    checkpoint.title = hello.title or checkpoint.title
+    checkpoint.agent_name = hello.agent_name or checkpoint.agent_name
+    checkpoint.agent_version = hello.agent_version or checkpoint.agent_version

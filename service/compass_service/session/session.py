@@ -26,7 +26,7 @@ from compass_service.session.control import Control
 from compass_service.session.events import Event, shows_prompt
 from compass_service.session.holds import Attachment, Controller
 from compass_service.session.inbox import Prompt, Submission
-from compass_service.session.producers import Hello, admit, num_known
+from compass_service.session.producers import Hello, admit, introduce, num_known
 from compass_service.session.prompts import Prompts
 from compass_service.session.watchdog import PhaseLimits, is_stalled
 
@@ -106,7 +106,7 @@ class Session:
             drafts += self.prompts.holder_back((hello.producer_id, hello.epoch), now_ms=self._now_ms())
         self._replace_attachment(hello, goes_on=goes_on)
         self.checkpoint.producers[hello.producer_id] = cursor
-        self._describe(hello)
+        introduce(self.checkpoint, hello)
         self.attachment = Attachment(hello.producer_id, hello.epoch, acked_seq=cursor.seq, commit=self._commit(drafts))
         return self.attachment
 
@@ -315,14 +315,6 @@ class Session:
         held = self.attachment
         if held is not None and held.producer_id == producer_id and held.epoch < epoch:
             held.revoke(ProducerFencedError(producer_id, epoch=held.epoch, current_epoch=epoch))
-
-    def _describe(self, hello: Hello) -> None:
-        self.checkpoint.producer_id = hello.producer_id
-        self.checkpoint.is_attached = True
-        self.checkpoint.window_began_ms = None
-        self.checkpoint.title = hello.title or self.checkpoint.title
-        self.checkpoint.agent_name = hello.agent_name or self.checkpoint.agent_name
-        self.checkpoint.agent_version = hello.agent_version or self.checkpoint.agent_version
 
     def _vanish(self) -> None:
         self.checkpoint.is_attached = False
