@@ -141,6 +141,8 @@ class MapperState(msgspec.Struct):
     last_event_ms: int = 0
     """When the last inner event came, by the service's clock."""
     tools: dict[str, OpenTool] = msgspec.field(default_factory=dict)
+    cut_off_tools: list[str] = msgspec.field(default_factory=list)
+    """The last calls that were closed as FAILED because their turn ended."""
     run_event_digests: list[bytes] = msgspec.field(default_factory=list)
 
 

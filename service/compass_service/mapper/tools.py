@@ -18,6 +18,8 @@ from compass_service.mapper.writer import FrameWriter
 MAX_TOOL_CALL_ID_BYTES = 256
 GROWTH = 1.25
 """An update is shown once the output is this much longer than what was last shown."""
+_COMPLETED = pb.AGENT_TOOL_CALL_STATUS_COMPLETED
+_FAILED = pb.AGENT_TOOL_CALL_STATUS_FAILED
 _PLAN_TOOLS = frozenset({"todo", "todo_write"})
 
 
@@ -62,7 +64,8 @@ def tool_end(writer: FrameWriter, event: inner.ToolEnd) -> None:
     diffs = diffs_of(event.result, tool) if not event.is_error else None
     update = pb.SessionToolCallUpdate(
         tool_call_id=call_id,
-        status=pb.AGENT_TOOL_CALL_STATUS_FAILED if event.is_error else pb.AGENT_TOOL_CALL_STATUS_COMPLETED,
+        # What its turn's end has closed as FAILED stays so: a late end adds its output and relabels nothing.
+        status=_FAILED if event.is_error or call_id in writer.state.cut_off_tools else _COMPLETED,
         output=output.text,
         diffs=diffs.messages if diffs else (),
     )
@@ -78,8 +81,9 @@ def fail_open(writer: FrameWriter) -> None:
     """Close every open tool call as FAILED."""
     open_tools, writer.state.tools = writer.state.tools, {}
     for call_id in open_tools:
-        update = pb.SessionToolCallUpdate(tool_call_id=call_id, status=pb.AGENT_TOOL_CALL_STATUS_FAILED)
+        update = pb.SessionToolCallUpdate(tool_call_id=call_id, status=_FAILED)
         writer.event(pb.SessionEvent(tool_call_update=update))
+    writer.state.cut_off_tools = [*writer.state.cut_off_tools, *open_tools][-MAX_OPEN_TOOLS:]
 
 
 def _call_id(writer: FrameWriter, event: inner.ToolStart | inner.ToolUpdate | inner.ToolEnd) -> str:
@@ -95,6 +99,8 @@ def _call_id(writer: FrameWriter, event: inner.ToolStart | inner.ToolUpdate | in
 
 def _begin(writer: FrameWriter, call_id: str, event: inner.ToolStart) -> None:
     state = writer.state
+    if call_id in state.cut_off_tools:
+        state.cut_off_tools.remove(call_id)
     title = title_of(event)
     call = pb.SessionToolCall(
         tool_call_id=call_id,

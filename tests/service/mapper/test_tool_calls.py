@@ -162,8 +162,16 @@ def test_a_tool_event_that_comes_late_begins_nothing():
     traced.push(AGENT_START, tool_start(), aborted())
     assert traced.push(tool_update(output("still here"))) == []
     frames = traced.push(tool_end(output("done after all")))
-    assert kinds(frames) == ["tool_call_update"]
+    assert only(frames, "tool_call_update").status == pb.AGENT_TOOL_CALL_STATUS_FAILED
+    assert only(frames, "tool_call_update").output == "done after all"
     assert traced.state.activity.phase == pb.SESSION_PHASE_IDLE
+
+
+def test_a_call_that_begins_again_is_judged_anew():
+    traced = Traced()
+    traced.push(AGENT_START, tool_start(), aborted(), AGENT_START, tool_start())
+    frames = traced.push(tool_end(output("done")))
+    assert only(frames, "tool_call_update").status == pb.AGENT_TOOL_CALL_STATUS_COMPLETED
 
 
 def test_a_run_that_ends_leaves_no_tool_running():
