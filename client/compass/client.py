@@ -249,8 +249,12 @@ class Client:
         live: begin with what happens from now, after at most one state and one activity frame that say how it stands.
         until: end after this seq. follow: go on until the session is stopped, else end at the head.
         delivery: "complete" gets every frame, at the reader's pace; "live" gets trace frames only while it keeps up,
-        told as gaps, and every priority frame with little delay.
+        told as gaps, and every priority frame with little delay. Raises ValueError for a value that is none of these.
         """
+        if delivery not in _DELIVERIES:
+            raise ValueError(f"delivery must be one of {', '.join(_DELIVERIES)}, got {delivery!r}")
+        if last is not None and last < 0:
+            raise ValueError(f"last must be at least 0, got {last}")
         request = pb.TailSessionRequest(
             session_id=session,
             since_seq=since,

@@ -60,14 +60,19 @@ _type_names = {_encode(name): name for name in (_UPDATE, *_CUMULATIVE)}
 
 
 def slim(event: Event) -> Slimmed:
-    """Make an inner event ready to be sent. Raises InvalidEventError when it is not one JSON object."""
+    """Make an inner event ready to be sent.
+
+    Raises InvalidEventError when it is not one JSON object, TypeError when it is neither text nor a mapping.
+    """
     if isinstance(event, str):
         # A lone surrogate has no UTF-8; its JSON escape says the same.
         text, is_priority = _slim_text(event.encode("utf-8", "backslashreplace").rstrip(b"\r\n"))
     elif isinstance(event, Mapping):
         text, is_priority = _slim_object(event)
-    else:
+    elif isinstance(event, bytes):
         text, is_priority = _slim_text(event.rstrip(b"\r\n"))
+    else:
+        raise TypeError(f"an event is a mapping, str or bytes, not {type(event).__name__}")
     return Slimmed(text.decode(errors="replace"), len(text), is_priority)
 
 

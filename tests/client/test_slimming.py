@@ -195,3 +195,8 @@ def test_text_and_object_are_slimmed_alike(inner, inner_type, rest, name):
     as_text = slim(json.dumps(event))
     assert json.loads(as_object.json) == json.loads(as_text.json)
     assert as_object.is_priority == as_text.is_priority
+
+
+def test_what_is_neither_text_nor_a_mapping_is_refused_by_its_type():
+    with pytest.raises(TypeError, match="not int"):
+        slim(5)

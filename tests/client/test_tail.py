@@ -346,3 +346,10 @@ async def test_no_exception_text_of_grpc_reaches_the_sentence():
             await seqs(client.tail("s"))
     assert "public text" not in str(caught.value)
     assert isinstance(caught.value.__cause__.__cause__, grpc.aio.AioRpcError)
+
+
+@pytest.mark.parametrize(("options", "named"), [({"delivery": "eventual"}, "delivery"), ({"last": -1}, "last")])
+async def test_an_option_that_is_none_of_its_values_is_refused_by_name(options, named):
+    async with compass.connect("127.0.0.1:1") as client:
+        with pytest.raises(ValueError, match=named):
+            client.tail("s", **options)
