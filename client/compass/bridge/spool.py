@@ -10,6 +10,7 @@ import asyncio
 import errno
 import fcntl
 import os
+import re
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,12 @@ from typing import BinaryIO, NamedTuple
 
 from compass.bridge.identity import Identity
 from compass.bridge.orphan import Orphan
+from compass.errors import FieldViolation, InvalidSessionIdError
 
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 SEGMENT_BYTES = 4 * 1024 * 1024
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+"""The service says the same; here it also keeps a session's name from being another path."""
 
 
 class SpoolBusyError(Exception):
@@ -54,7 +58,10 @@ class Spool:
     """The spool of one session, held by one bridge at a time."""
 
     def __init__(self, root: Path, session_id: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
-        """Open the spool and take its lock. Raises SpoolBusyError, OSError."""
+        """Open the spool and take its lock. Raises InvalidSessionIdError, SpoolBusyError, OSError."""
+        if not _SESSION_ID.fullmatch(session_id):
+            grammar = f"must match {_SESSION_ID.pattern}, got {session_id[:64]!r}"
+            raise InvalidSessionIdError((FieldViolation("session_id", grammar),))
         self.path = root / session_id
         self._max_bytes = max_bytes
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
