@@ -1,6 +1,6 @@
 """The bridge: it starts a real agent, and is everything between that process and the service.
 
-`process` runs the agent, `lines` and `dialects` read what it writes, `feeding` decides what it is handed and when,
+`process` runs the agent, `dialects` read what it writes, `feeding` decides what it is handed and when,
 `spool` keeps on disk what is not acknowledged, and `bridge` is the life of one run. It restarts nothing by itself.
 """
 

@@ -12,12 +12,13 @@ from typing import Any, Self
 
 import msgspec
 
-from compass.bridge.lines import lines
 from compass.failures import redact
 from compass.limits import MAX_PROSE_BYTES
+from compass.lines import split_lines
 
 _log = logging.getLogger("compass.bridge")
 
+_CHUNK_BYTES = 1024 * 1024
 _LAST_LINES = 20
 _MAX_LINE_CHARS = 1_000
 
@@ -80,8 +81,8 @@ class AgentProcess:
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the lines of its standard output."""
-        if self._process.stdout is not None:
-            async for line in lines(self._process.stdout):
+        async for line in split_lines(_chunks(self._process.stdout)):
+            if line.strip():
                 yield line
 
     async def wait(self) -> Exit:
@@ -105,9 +106,12 @@ class AgentProcess:
                     await self._process.wait()
 
     async def _read_stderr(self) -> None:
-        if self._process.stderr is None:
-            return
-        async for line in lines(self._process.stderr):
+        async for line in split_lines(_chunks(self._process.stderr)):
             said = redact(line.decode(errors="replace"))[:_MAX_LINE_CHARS]
             self._last_lines.append(said)
             _log.info("agent: %s", said)
+
+
+async def _chunks(stream: asyncio.StreamReader | None) -> AsyncIterator[bytes]:
+    while stream is not None and (chunk := await stream.read(_CHUNK_BYTES)):
+        yield chunk

@@ -4,25 +4,18 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 
+from compass.lines import split_lines
+
 _CHUNK_BYTES = 1024 * 1024
 
 
 async def lines(descriptor: int) -> AsyncIterator[tuple[int, bytes]]:
     """Yield each line that is not blank with its number, from 1, as soon as it is whole. Lines have no largest size."""
-    number = 1
-    parts: list[bytes] = []
-    async for chunk in _chunks(descriptor):
-        head, *rest = chunk.split(b"\n")
-        parts.append(head)
-        for start in rest:
-            line = b"".join(parts)
-            if line.strip():
-                yield number, line
-            number += 1
-            parts = [start]
-    line = b"".join(parts)
-    if line.strip():
-        yield number, line
+    number = 0
+    async for line in split_lines(_chunks(descriptor)):
+        number += 1
+        if line.strip():
+            yield number, line
 
 
 async def _chunks(descriptor: int) -> AsyncIterator[bytes]:
