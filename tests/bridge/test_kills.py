@@ -1,6 +1,6 @@
 """kill -9 of the agent, the bridge and the service at random instants, with prompts queued: none is lost or doubled.
 
-COMPASS_KILL_ROUNDS sets how many rounds each gets, COMPASS_KILL_SEED which.
+COMPASS_KILL_ROUNDS sets how many rounds each gets (the real agent half as many), COMPASS_KILL_SEED which.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import pytest
 
 import compass
 from bridge.conftest import frames_of, prompt_states, scripted, submit
+from bridge.pi import broken
 from compass.v1 import compass_pb2 as pb
 
 ROUNDS = int(os.environ.get("COMPASS_KILL_ROUNDS", "2"))
@@ -28,11 +29,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(60 + 30 * ROUNDS)]
 class Round:
     """One server, one session, and whatever runs the agent now."""
 
-    def __init__(self, serve_process, bridge, folder: Path, session: str) -> None:
+    def __init__(self, serve_process, bridge, folder: Path, session: str, command: list[str], **more: object) -> None:
         self.address = f"unix:{folder}/socket"
         self.session = session
         self._serve = serve_process
         self._bridge = bridge
+        self._command = command
+        self._more = more
         self.server = None
         self.run = None
 
@@ -40,7 +43,7 @@ class Round:
         self.server = await self._serve("--reattach-window-s", "30", listen=self.address)
 
     async def start_bridge(self) -> None:
-        self.run = await self._bridge(self.address, self.session, scripted(pause_s=0.1))
+        self.run = await self._bridge(self.address, self.session, self._command, **self._more)
 
     async def kill(self, victim: str) -> None:
         match victim:
@@ -58,11 +61,32 @@ class Round:
                 await self.serve()
 
 
+@pytest.fixture
+def a_round(serve_process, bridge, tmp_path):
+    """Make a round: `a_round(session, command)`."""
+
+    def make(session: str, command: list[str], **more: object) -> Round:
+        return Round(serve_process, bridge, tmp_path, session, command, **more)
+
+    return make
+
+
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("victim", ["agent", "bridge", "service"])
-async def test_no_prompt_is_lost_and_none_is_recorded_twice(serve_process, bridge, tmp_path, victim, number):
+async def test_no_prompt_is_lost_and_none_is_recorded_twice(a_round, victim, number):
+    await play(a_round("s", scripted(pause_s=0.1)), victim, number)
+
+
+@pytest.mark.parametrize("number", range((ROUNDS + 1) // 2))
+@pytest.mark.parametrize("victim", ["agent", "bridge", "service"])
+async def test_the_same_holds_for_the_real_agent(a_round, pi, victim, number):
+    pi.replies(broken("half an answer", end="end", pause_s=0.03))
+    await play(a_round("s", pi.command, env=pi.env), victim, number)
+
+
+async def play(round_: Round, victim: str, number: int) -> None:
+    """Queue prompts, kill somebody at some instant, and see that each prompt is recorded once all the same."""
     after_s = random.Random(f"{SEED}/{victim}/{number}").uniform(0.0, LONGEST_S)
-    round_ = Round(serve_process, bridge, tmp_path, f"{victim}-{number}")
     await round_.serve()
     async with compass.connect(round_.address) as client:
         await round_.start_bridge()
