@@ -21,7 +21,7 @@ async def test_a_return_of_an_earlier_handing_over_says_nothing_about_a_later_on
         calls.cancel()
 
     assert second.control_seq > first.control_seq
-    assert await queue(compass) == [("again", "CLAIMED")]
+    assert await states(compass) == ["QUEUED", "CLAIMED", "RETURNED", "CLAIMED"]
 
 
 async def test_a_handing_over_that_was_lost_on_the_way_comes_again_when_its_process_is_back(serve, doors):
