@@ -147,6 +147,8 @@ class Agent:
                 async for control in self._read():
                     yield control
             except _RETRYABLE as error:
+                if self.publisher.is_ending:
+                    return
                 lost = error
             except errors.SessionStoppedError:
                 if self.publisher.is_ending:

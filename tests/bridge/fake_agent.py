@@ -6,17 +6,21 @@
 - `greets`: say `ready` first, as oh-my-pi does.
 - `pause_s`: how long an answer takes.
 - `says`: lines that are written at the start.
+- `ignores_sigterm`: it must be killed.
+- `garbles`: number of the answer to get_state that is written behind a word without a line end.
 
 Steps: `answer` (a whole turn), `slow` (a turn that waits for an abort), `drop` (accept and forget), `drop once`,
 `refuse`, `refuse once`, `hang` (never say anything again), `die` (exit code 3 with a word on stderr), `expand` (another
 text in the user message), `huge` (a line of 3 MB), `dialog` (ask, and answer once the dialog is closed), `dead`
-(kill -9 of itself), `odd` (a line that is no JSON), `compact` (a compaction that ends at a `continue` file), `settle`
-(deal with it by an extension's command).
+(kill -9 of itself), `odd` (a line that is no JSON), `vast` (a user message of 17 MB), `mute` (close the output and live
+on), `leave` (end, with a child that holds the output open), `compact` (a compaction that ends at a `continue` file),
+`settle` (deal with it by an extension's command).
 """
 
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -138,6 +142,13 @@ def run(command):
     say(accepted)
     if step in {"drop", "settle"}:
         return
+    if step == "mute":
+        with lock:  # for ever: what it would say has nowhere to go
+            os.close(1)
+            time.sleep(60)
+    if step == "leave":
+        subprocess.Popen(["sleep", "30"], start_new_session=True)
+        os._exit(0)
     with turns:
         act(step, text)
 
@@ -159,6 +170,8 @@ def act(step, text):
         case "huge":
             say({"type": "message_start", "message": {"role": "user", "content": "x" * 3_000_000}})
             say({"type": "agent_end"})
+        case "vast":
+            answer(text, "x" * 17_000_000)
         case "odd":
             say("this is no JSON")
             answer(text)
@@ -167,6 +180,8 @@ def act(step, text):
 
 
 def main():
+    if script.get("ignores_sigterm"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if script.get("greets"):
         say({"type": "ready", "protocolVersion": 1, "supportedProtocolVersions": [1, 2]})
     for line in script.get("says", []):
@@ -181,6 +196,9 @@ def main():
                 aborted.set()
                 say(answer_to)
             case "get_state":
+                seen["get_state"] = seen.get("get_state", 0) + 1
+                if seen["get_state"] == script.get("garbles"):
+                    sys.stdout.write("debug: ")
                 say({**answer_to, "data": {**state, "pendingMessageCount": len(steers)}})
             case "get_commands":
                 settled = [text[1:] for text, step in script.get("on", {}).items() if step == "settle"]

@@ -189,6 +189,68 @@ async def test_lines_of_any_size_and_lines_that_are_no_json_harm_nothing(serve, 
     assert [row.text for row in rows[-2:]] == ["odd", "you said odd"]
 
 
+async def test_an_agent_whose_answer_is_lost_is_asked_again(serve, bridge):
+    server = await serve()
+    async with compass.connect(server.addresses[0]) as client:
+        await bridge(server.addresses[0], "s", scripted(garbles=2))
+        prompt_id = await submit(client, "s", "hello")
+        frames = await until_frame(client, "s", is_recorded(prompt_id))
+
+    assert prompt_states(frames, prompt_id) == ["QUEUED", "CLAIMED", "RECORDED"]
+
+
+async def test_a_user_message_that_no_message_can_carry_records_its_prompt_all_the_same(serve, bridge):
+    server = await serve()
+    async with compass.connect(server.addresses[0]) as client:
+        await bridge(server.addresses[0], "s", scripted(on={"vast": "vast"}))
+        prompt_id = await submit(client, "s", "vast")
+        await until_frame(client, "s", is_recorded(prompt_id))
+        await until_state(client, "s", "READY")
+        rows = [row async for row in client.transcript("s")]
+
+    assert [row.text for row in rows if row.text] == ["vast", "you said vast"]
+
+
+async def test_an_agent_that_closes_its_output_and_lives_on_is_ended(serve, tmp_path: Path):
+    server = await serve()
+    options = BridgeOptions(spool=tmp_path / "spool", grace_s=0.2)
+    async with compass.connect(server.addresses[0]) as client:
+        running = asyncio.create_task(Bridge(client, "s", scripted(on={"mute": "mute"}), options).run())
+        prompt_id = await submit(client, "s", "mute")
+        ended = await running
+        frames = await frames_of(client, "s")
+
+    assert (ended.was_asked, ended.exit.is_clean) == (False, False)
+    assert prompt_states(frames, prompt_id) == ["QUEUED", "CLAIMED", "RETURNED"]
+
+
+async def test_a_second_signal_ends_an_agent_that_ignores_the_first_one_at_once(serve, bridge):
+    server = await serve()
+    async with compass.connect(server.addresses[0]) as client:
+        run = await bridge(server.addresses[0], "s", scripted(ignores_sigterm=True))
+        await until_state(client, "s", "READY")
+        run.process.send_signal(signal.SIGINT)
+        assert "asked to end" in (await run.process.stderr.readline()).decode()
+        run.process.send_signal(signal.SIGINT)
+        code = await asyncio.wait_for(run.process.wait(), 3)
+
+    assert code == 130
+
+
+async def test_an_agent_has_ended_though_what_it_started_holds_its_output_open(serve, bridge):
+    server = await serve()
+    async with compass.connect(server.addresses[0]) as client:
+        run = await bridge(server.addresses[0], "s", scripted(on={"leave": "leave"}))
+        await submit(client, "s", "leave")
+        code = await asyncio.wait_for(run.process.wait(), 8)
+        err = (await run.process.stderr.read()).decode()
+        info = await client.get_session("s")
+
+    assert (code, info.state) == (0, pb.AGENT_SESSION_STATE_STOPPED)
+    assert "Traceback" not in err
+    assert "trying again" not in err
+
+
 async def test_an_agent_that_dies_ends_the_session_errored_with_its_last_words_and_returns_its_prompt(serve, bridge):
     server = await serve()
     async with compass.connect(server.addresses[0]) as client:

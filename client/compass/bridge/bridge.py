@@ -152,8 +152,12 @@ class Bridge:
             spool.note_process(process.pid)
             conversation = Conversation(process, dialect, protocol, agent=agent, spool=spool)
             return await self._converse(process, conversation, agent, spool)
+        except asyncio.CancelledError:
+            process.kill()  # who ends the bridge at once does not wait for an agent that takes its time
+            raise
         finally:
             await process.terminate(grace_s=self._options.grace_s)
+            process.close()
 
     async def _converse(self, process: AgentProcess, conversation: Conversation, agent: Agent, spool: Spool) -> Ended:
         async with contextlib.AsyncExitStack() as stack:
@@ -170,13 +174,23 @@ class Bridge:
                     _settle(spool, agent),
                 )
             ]
-            await first_of({stopping, exiting}, beside={pumping, reading, *others})
+            await first_of({stopping, exiting, reading}, beside={pumping, *others})
+            if not (stopping.done() or exiting.done()):
+                await self._outlast_silence(stopping, exiting)
             was_asked = stopping.done()
+            if was_asked:
+                _log.info("the agent is asked to end: session=%s", self._session_id)
             await process.terminate(grace_s=self._options.grace_s)
             exit_ = await process.wait()
             await asyncio.wait([reading], timeout=_LAST_OUTPUT_S)
             reading.cancel()
             return await self._deliver(agent, spool, Ended(exit_, was_asked), pumping)
+
+    async def _outlast_silence(self, *endings: "asyncio.Task[Any]") -> None:
+        """Give an agent that has closed its output the time to end: it can show nothing any more, no prompt either."""
+        done, _ = await asyncio.wait(endings, timeout=self._options.grace_s, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            _log.warning("the agent has closed its output and lives on: it is ended")
 
     async def _deliver(self, agent: Agent, spool: Spool, ended: Ended, pumping: "asyncio.Task[Any]") -> Ended:
         """Have the service acknowledge everything, and say how the agent ended."""

@@ -128,13 +128,13 @@ class Conversation:
         if prompt is None:
             await self._keep(event.line)
         else:
-            await self._keep(_as_steer(event.line) if prompt.steer else event.line, prompt.prompt_id)
+            await self._keep(_as_steer(event.line) if prompt.steer else event.line, prompt)
 
     async def _answer(self, answer: Answer) -> None:
         self._feeding.answered(answer)
         while self._settled:
             prompt = self._settled.pop()
-            await self._keep(_user_message(prompt), prompt.prompt_id)
+            await self._keep(_user_message(prompt), prompt)
         if answer.command in _ABORTS:
             await self._keep(answer.line)
 
@@ -144,7 +144,7 @@ class Conversation:
         self._process.write(self._dialect.cancel_dialog(dialog.dialog_id))
         await self._keep(json.dumps({"type": "extension_ui_response", "id": dialog.dialog_id}).encode())
 
-    async def _keep(self, event: bytes, prompt_id: str = "") -> None:
+    async def _keep(self, event: bytes, prompt: Prompt | None = None) -> None:
         try:
             slimmed = slim(event)
         except InvalidEventError:
@@ -152,9 +152,13 @@ class Conversation:
             return
         text = slimmed.json
         if slimmed.num_bytes > MAX_EVENT_BYTES:
+            if prompt is not None:
+                # The agent has it, whatever it made of it: offered again, it would run twice.
+                await self._keep(_user_message(prompt), prompt)
             # It cannot travel; what stands for it keeps the count of events right.
             text = json.dumps({"type": "notice", "message": f"an event of {slimmed.num_bytes:,} bytes was dropped"})
-        await self._spool.append(text, prompt_id)
+            prompt = None
+        await self._spool.append(text, "" if prompt is None else prompt.prompt_id)
 
     def _new_feeding(self) -> Feeding:
         return Feeding(

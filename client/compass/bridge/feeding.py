@@ -17,6 +17,10 @@ IDLE_SIGHTINGS = 2
 that prompt may be on its way when it answers first."""
 
 
+ASK_AGAIN_TICKS = 6
+"""After how many ticks without an answer the agent is asked again: what else it writes may have garbled the first."""
+
+
 @dataclass(slots=True)
 class _Fed:
     prompt: Prompt
@@ -47,6 +51,7 @@ class Feeding:
         self._waiting: list[Prompt] = []
         self._fed: list[_Fed] = []
         self._asked_id: str | None = None
+        self._num_unanswered_ticks = 0
         self._num_commands = 0
         self._is_retrying = False
         self._num_compactions = 0
@@ -66,10 +71,17 @@ class Feeding:
         self._write(self._dialect.abort(self._next_id()))
 
     def tick(self) -> None:
-        """Ask the agent how it stands, if anything depends on it and no answer is under way."""
-        if self.is_due and self._asked_id is None:
+        """Ask the agent how it stands, if anything depends on it and no answer is under way, or none has come."""
+        if not self.is_due:
+            return
+        self._num_unanswered_ticks += 1
+        if self._asked_id is None:
             self._asked_id = self._next_id()
-            self._write(self._dialect.ask_state(self._asked_id))
+        elif self._num_unanswered_ticks <= ASK_AGAIN_TICKS:
+            return
+        # Asked again by the same id: whichever answer comes first is as good.
+        self._num_unanswered_ticks = 0
+        self._write(self._dialect.ask_state(self._asked_id))
 
     def heard(self, event: Inner) -> Prompt | None:
         """Follow an inner event. Returns the prompt that it shows as a user message."""

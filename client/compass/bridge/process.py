@@ -43,25 +43,41 @@ class Exit:
         return f"exit code {self.code}" if self.code is not None else self.signal
 
 
+class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
+    """The streams of a process, and its end, which asyncio tells else only once nobody holds the streams open."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=_CHUNK_BYTES, loop=loop)
+        self.has_exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.has_exited.set()
+
+
 class AgentProcess:
     """One agent process, the leader of its own group, so that Ctrl-C reaches the bridge alone."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    def __init__(self, transport: asyncio.SubprocessTransport, streams: _Streams) -> None:
+        self._transport = transport
+        self._has_exited = streams.has_exited
+        self._process = asyncio.subprocess.Process(transport, streams, asyncio.get_running_loop())
         self._last_lines: deque[str] = deque(maxlen=_LAST_LINES)
         self._stderr = asyncio.create_task(self._read_stderr())
 
     @classmethod
     async def start(cls, command: Sequence[str], *, takes_commands: bool) -> Self:
         """Start the agent. Raises OSError when it cannot be started."""
-        process = await asyncio.create_subprocess_exec(
+        loop = asyncio.get_running_loop()
+        transport, streams = await loop.subprocess_exec(
+            lambda: _Streams(loop),
             *command,
             stdin=asyncio.subprocess.PIPE if takes_commands else None,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        return cls(process)
+        return cls(transport, streams)
 
     @property
     def pid(self) -> int:
@@ -87,7 +103,8 @@ class AgentProcess:
 
     async def wait(self) -> Exit:
         """Wait until it has ended."""
-        code = await self._process.wait()
+        await self._has_exited.wait()
+        code = self._process.returncode or 0
         # Somebody it has started may hold the pipe open; what they say is not what ended the agent.
         await asyncio.wait([self._stderr], timeout=1.0)
         self._stderr.cancel()
@@ -99,11 +116,23 @@ class AgentProcess:
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.returncode is not None:
                 return
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+            self._signal(number)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace_s):
-                    await self._process.wait()
+                    await self._has_exited.wait()
+
+    def kill(self) -> None:
+        """Kill it. Nothing happens if it has ended."""
+        if self._process.returncode is None:
+            self._signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Let go of its streams, which somebody it has started may hold open. Kills it if it lives."""
+        self._transport.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
     async def _read_stderr(self) -> None:
         async for line in split_lines(_chunks(self._process.stderr)):
