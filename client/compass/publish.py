@@ -262,6 +262,8 @@ class Publisher:
                 await self.drain()
         except (TimeoutError, CompassError) as error:
             # The exception that ends the block is the one to report.
+            if not self._outbox.num_unacknowledged:
+                return
             _log.warning(
                 "publisher left with events unacknowledged: session=%s unacknowledged=%d error=%r",
                 self.session_id,

@@ -281,6 +281,29 @@ async def test_an_agent_that_is_killed_names_the_signal_and_the_next_run_goes_on
     assert prompt_states(frames, prompt_id) == ["QUEUED", "CLAIMED", "RETURNED", "CLAIMED", "RECORDED"]
 
 
+async def test_an_agent_that_is_ended_by_a_signal_without_a_name_is_told_by_its_number(serve, bridge):
+    server = await serve()
+    async with compass.connect(server.addresses[0]) as client:
+        run = await bridge(server.addresses[0], "s", ["sh", "-c", "kill -35 $$"])
+        code, err = await run.ended()
+        info = await client.get_session("s")
+
+    assert (code, info.state) == (13, pb.AGENT_SESSION_STATE_ERRORED)
+    assert "signal 35" in err
+
+
+async def test_a_spool_that_cannot_be_read_is_told_in_one_line_and_left_as_it_is(serve, bridge, tmp_path: Path):
+    server = await serve()
+    producer = tmp_path / "spool" / "s" / "producer.json"
+    producer.parent.mkdir(parents=True)
+    producer.write_text("{")
+    run = await bridge(server.addresses[0], "s", scripted())
+    code, err = await run.ended()
+
+    assert (code, err.count("\n"), producer.read_text()) == (1, 1, "{")
+    assert str(producer) in err
+
+
 async def test_a_greeting_agent_is_known_without_being_told_of(serve, bridge):
     server = await serve()
     command = [part for part in scripted(greets=True) if part not in {"--mode", "rpc"}]

@@ -1,5 +1,6 @@
 """Who a bridge is to the service: a producer that outlives it, and an epoch for each agent process."""
 
+import errno
 import json
 import os
 import time
@@ -28,15 +29,18 @@ class Identity:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read it, or begin a new one. Raises ValueError for a file that is none."""
+        """Read it, or begin a new one. Raises OSError, also for a file that is none."""
         try:
-            match json.loads(path.read_bytes()):
-                case {"producer_id": str(producer_id), "epoch": int(epoch), "process": process}:
-                    return cls(path, producer_id, epoch, Orphan.from_json(process))
-                case _:
-                    raise ValueError(f"{path} does not hold a producer")
+            written = json.loads(path.read_bytes())
         except FileNotFoundError:
             return cls(path)
+        except ValueError:
+            written = None
+        match written:
+            case {"producer_id": str(producer_id), "epoch": int(epoch), "process": process}:
+                return cls(path, producer_id, epoch, Orphan.from_json(process))
+            case _:
+                raise OSError(errno.EBADMSG, "this does not hold a producer", str(path))
 
     def begin_epoch(self) -> None:
         """Begin an epoch, which fences the one before for ever."""

@@ -109,7 +109,7 @@ class AgentProcess:
         await asyncio.wait([self._stderr], timeout=1.0)
         self._stderr.cancel()
         said = "\n".join(self._last_lines).encode()[-MAX_PROSE_BYTES:].decode(errors="ignore")
-        return Exit(code if code >= 0 else None, "" if code >= 0 else signal.Signals(-code).name, said)
+        return Exit(code if code >= 0 else None, "" if code >= 0 else _name_of(-code), said)
 
     async def terminate(self, *, grace_s: float) -> None:
         """Ask it to end, and kill it if it has not within the grace. Idempotent."""
@@ -139,6 +139,13 @@ class AgentProcess:
             said = redact(line.decode(errors="replace"))[:_MAX_LINE_CHARS]
             self._last_lines.append(said)
             _log.info("agent: %s", said)
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 async def _chunks(stream: asyncio.StreamReader | None) -> AsyncIterator[bytes]:

@@ -72,7 +72,7 @@ class Spool:
             self._lock.close()
             raise SpoolBusyError(f"another bridge runs session {session_id} from {self.path}") from None
         self.identity = Identity.load(self.path / "producer.json")
-        self._segments = deque(_measured(path) for path in sorted(self.path.glob("*.events")))
+        self._segments = deque(_measured(path) for path in sorted(self.path.glob("[0-9]*.events")))
         self._writing: BinaryIO | None = None
         self._reading: tuple[_Segment, BinaryIO] | None = None
         self._end_seq = self._segments[-1].end_seq if self._segments else 1
